@@ -10,11 +10,11 @@ use std::task::{Poll, Waker};
 
 use thalweg_queue::{NoPreemptGuard, WakerList};
 
+use super::cold_state::{ColdState, OnEnd};
 use super::envelope_queue::{BoxedEnvelope, Payload};
-use super::incarnation::{ExitListener, StartReport, StateFactory};
+use super::incarnation::{StartReport, StateFactory};
 use super::mailbox_state::{self, MailboxState, NextAction, ReserveResult};
 use super::priority_queues::{Priority, PriorityQueues};
-use super::weak_ref::Identity;
 use super::{Actor, Context};
 use crate::actor_info::{ActorSnapshot, ActorState, ActorStats, Occupancy, Snapshot};
 use crate::control::{Control, Exit, KillFlag, SignalEffect, SignalTarget, Target};
@@ -31,9 +31,6 @@ use crate::{Handle, wait, worker};
 /// Messages that one turn handles before other actors get their turn: about as many short messages
 /// as fit into one timeslice.
 const MESSAGES_PER_TURN: u64 = 64;
-
-/// Receives the result when the actor ends.
-type OnEnd = Box<dyn FnOnce(Signal) + Send>;
 
 pub(super) struct Body<A: Actor> {
     pub(super) mailbox_state: MailboxState,
@@ -56,17 +53,6 @@ pub(super) struct Body<A: Actor> {
     pub(super) cold: Mutex<ColdState<A>>,
     /// Present if [`Config::inspect`](crate::Config::inspect) is on.
     pub(super) stats: Option<Box<ActorStats>>,
-}
-
-/// State that few actors need, or that is needed only when an actor ends.
-pub(super) struct ColdState<A> {
-    pub(super) on_end: Option<OnEnd>,
-    pub(super) control: Option<Arc<Control>>,
-    /// No incarnation runs.
-    pub(super) ended: bool,
-    pub(super) exit_listener: Option<ExitListener>,
-    pub(super) factory: Option<StateFactory<A>>,
-    pub(super) identity: Option<Identity>,
 }
 
 // SAFETY: only the running turn accesses `state`, `has_started` and the reading end of `queues`,
@@ -112,14 +98,7 @@ impl<A: Actor> Body<A> {
             runtime,
             id: AtomicU64::new(id.number()),
             name,
-            cold: Mutex::new(ColdState {
-                on_end,
-                control: None,
-                ended: factory.is_some(),
-                exit_listener: None,
-                factory,
-                identity: None,
-            }),
+            cold: Mutex::new(ColdState::new(factory, on_end)),
         });
         if let Some(stats) = &body.stats {
             let weak: Weak<dyn Snapshot> = Arc::<Self>::downgrade(&body);
@@ -442,7 +421,7 @@ impl<A: Actor> Body<A> {
         let id = self.id();
         let (control, exit_listener, on_end) = {
             let mut cold = lock(&self.cold);
-            let exit_listener = cold.exit_listener.clone();
+            let exit_listener = cold.exit_listener().cloned();
             if exit_listener.is_none() {
                 // A supervisor that takes over now still sees the incarnation as running (rule 4 of
                 // `incarnation`).
@@ -451,7 +430,8 @@ impl<A: Actor> Body<A> {
                 cold = lock(&self.cold);
             }
             cold.ended = true;
-            (cold.control.take(), exit_listener, cold.on_end.take())
+            let on_end = cold.rare().and_then(|rare| rare.on_end.take());
+            (cold.control.take(), exit_listener, on_end)
         };
         let asked = || control.as_ref().and_then(|control| control.exit_reason());
         let reason = match &result {
@@ -537,7 +517,8 @@ impl<A: Actor> SignalTarget for Body<A> {
         let (control, on_end) = {
             let mut cold = lock(&self.cold);
             cold.ended = true;
-            (cold.control.take(), cold.on_end.take())
+            let on_end = cold.rare().and_then(|rare| rare.on_end.take());
+            (cold.control.take(), on_end)
         };
         // The message that the turn is handling is still counted but is no longer queued. The state
         // still belongs to the turn.
@@ -638,5 +619,22 @@ impl<A: Actor> Drop for CapacityGuard<'_, A> {
         if self.0.mailbox_state.release(1) {
             self.0.wake_senders();
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::Body;
+    use crate::Actor;
+
+    struct Idle;
+
+    impl Actor for Idle {}
+
+    #[test]
+    fn idle_actor_takes_at_most_256_bytes() {
+        let counters_of_the_arc = 2 * size_of::<usize>();
+        let size = size_of::<Body<Idle>>() + counters_of_the_arc;
+        assert!(size <= 256, "{size} bytes");
     }
 }

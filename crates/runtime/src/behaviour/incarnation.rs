@@ -79,9 +79,9 @@ pub(crate) fn restartable<A: Actor>(
 impl<A: Actor> Restartable for Body<A> {
     fn set_exit_listener(&self, listener: ExitListener) -> bool {
         let mut cold = lock(&self.cold);
-        let is_unset = cold.exit_listener.is_none();
+        let is_unset = cold.exit_listener().is_none();
         if is_unset {
-            cold.exit_listener = Some(listener);
+            cold.rare_or_new().exit_listener = Some(listener);
         }
         is_unset
     }
@@ -101,7 +101,7 @@ impl<A: Actor> Restartable for Body<A> {
             cold.ended = false;
             cold.control = None;
             if let Some(stats) = &self.stats {
-                stats.start_incarnation(worker::current_actor(), cold.exit_listener.is_some());
+                stats.start_incarnation(worker::current_actor(), cold.exit_listener().is_some());
             }
         }
         self.runtime.count(|counts| &counts.started_behaviours);
@@ -117,14 +117,14 @@ impl<A: Actor> Restartable for Body<A> {
         let has_ended = {
             let mut cold = lock(&self.cold);
             if !cold.ended {
-                cold.exit_listener = None;
+                cold.rare_or_new().exit_listener = None;
             }
             cold.ended
         };
         // Rule 4.
         if has_ended {
             self.close_down();
-            lock(&self.cold).exit_listener = None;
+            lock(&self.cold).rare_or_new().exit_listener = None;
         }
     }
 
@@ -166,7 +166,7 @@ impl<A: Actor> Body<A> {
         if self.kill_flag.is_set() {
             return Err(self.kill_error());
         }
-        let factory = lock(&self.cold).factory.take();
+        let factory = lock(&self.cold).rare_or_new().factory.take();
         let Some(mut factory) = factory else {
             return Err(JoinError::Stopped);
         };
@@ -176,7 +176,7 @@ impl<A: Actor> Body<A> {
             created.started(context);
             Ok(())
         }));
-        lock(&self.cold).factory = Some(factory);
+        lock(&self.cold).rare_or_new().factory = Some(factory);
         match created {
             Ok(created) => created.map_err(JoinError::Exit),
             Err(payload) => Err(JoinError::from_payload(payload)),

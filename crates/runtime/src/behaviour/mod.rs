@@ -38,6 +38,7 @@
 
 mod async_calls;
 mod body;
+mod cold_state;
 mod envelope_queue;
 mod incarnation;
 pub(crate) mod mailbox_state;

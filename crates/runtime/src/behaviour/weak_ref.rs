@@ -32,7 +32,7 @@ impl Drop for Identity {
 impl<A: Actor> Body<A> {
     fn identity(self: &Arc<Self>) -> Option<Arc<Control>> {
         let mut cold = lock(&self.cold);
-        if let Some(identity) = &cold.identity {
+        if let Some(identity) = cold.rare().and_then(|rare| rare.identity.as_ref()) {
             return Some(Arc::clone(&identity.0));
         }
         // Rule 2.
@@ -41,13 +41,15 @@ impl<A: Actor> Body<A> {
         }
         let body: Weak<dyn SignalTarget> = Arc::<Self>::downgrade(self);
         let control = Control::new(self.id(), Target::Body(body));
-        cold.identity = Some(Identity(Arc::clone(&control)));
+        cold.rare_or_new().identity = Some(Identity(Arc::clone(&control)));
         Some(control)
     }
 
     /// The body is closed for good (rule 1).
     pub(super) fn end_identity(&self) {
-        let identity = lock(&self.cold).identity.take();
+        let mut cold = lock(&self.cold);
+        let identity = cold.rare().and_then(|rare| rare.identity.take());
+        drop(cold);
         drop(identity);
     }
 }
