@@ -65,9 +65,9 @@ const BUSY: usize = if cfg!(loom) { 2 } else { 512 };
 const SLOW_WAKEUP_NS: u64 = 250_000;
 
 /// Initially, this many consecutive armings on one thread make it the home thread.
-const HOME_THRESHOLD: u32 = if cfg!(loom) { 1 } else { 16 };
+const HOME_THRESHOLD: u16 = if cfg!(loom) { 1 } else { 16 };
 /// The threshold doubles each time that the home is reset, up to this value.
-const MAX_HOME_THRESHOLD: u32 = 1 << 16;
+const MAX_HOME_THRESHOLD: u16 = 1 << 15;
 
 /// Identifies one arming until it is woken or disarmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,15 +98,19 @@ struct Waiter {
 struct Inner {
     waiters: VecDeque<Waiter>,
     /// How many of the waiters are not tasks.
-    non_tasks: usize,
+    non_tasks: u32,
     next_ticket: u64,
     /// How many values had passed through the channel at the last arming.
     transferred: u64,
     /// The thread of the last armings, their number, and the number that is required (rule 9).
     thread: usize,
-    consecutive_arms: u32,
-    home_threshold: u32,
+    consecutive_arms: u16,
+    home_threshold: u16,
 }
+
+/// Every channel has two of these, each alone on its cache lines.
+#[cfg(all(target_pointer_width = "64", not(loom)))]
+const _: () = assert!(size_of::<crate::CachePadded<WaitList>>() == 128);
 
 #[derive(Debug)]
 pub(crate) struct WaitList {
@@ -276,7 +280,7 @@ impl WaitList {
     fn take_first(&self) -> Option<Waiter> {
         let mut list = lock(&self.list);
         let first = list.waiters.pop_front()?;
-        list.non_tasks -= usize::from(first.kind != WaiterKind::Task);
+        list.non_tasks -= u32::from(first.kind != WaiterKind::Task);
         if first.kind == WaiterKind::Thread {
             self.woken_at.store(clock::now(), Ordering::Relaxed);
             let skip_fence = !list.waiters.is_empty() && barrier::is_asymmetric();
@@ -299,7 +303,7 @@ impl WaitList {
         list.next_ticket += 1;
         let busy = transferred.wrapping_sub(list.transferred) >= BUSY as u64;
         list.transferred = transferred;
-        list.non_tasks += usize::from(kind != WaiterKind::Task);
+        list.non_tasks += u32::from(kind != WaiterKind::Task);
         list.waiters.push_back(Waiter {
             ticket,
             kind,
@@ -341,7 +345,7 @@ impl WaitList {
             list.home_threshold = (list.home_threshold * 2).min(MAX_HOME_THRESHOLD);
             return true;
         }
-        list.consecutive_arms += 1;
+        list.consecutive_arms = list.consecutive_arms.saturating_add(1);
         if list.consecutive_arms >= list.home_threshold
             && barrier::is_asymmetric()
             && list.non_tasks == 0
@@ -372,7 +376,7 @@ impl WaitList {
             .binary_search_by_key(&ticket.0, |one| one.ticket.0);
         if let Ok(place) = place {
             list.waiters.remove(place);
-            list.non_tasks -= usize::from(kind != WaiterKind::Task);
+            list.non_tasks -= u32::from(kind != WaiterKind::Task);
             self.word.fetch_sub(ARMED, Ordering::Relaxed);
             return true;
         }

@@ -293,3 +293,23 @@ fn expired_waits_do_not_grow_memory() {
     assert!(left < NOISE, "{left} bytes");
     drop(other);
 }
+
+#[test]
+fn small_spsc_channel_takes_less_than_one_kilobyte() {
+    const CHANNELS: usize = 1_000;
+    let _alone = alone();
+    let (bytes, _channels) = left_by(|| {
+        let mut channels = Vec::with_capacity(CHANNELS);
+        channels.extend((0..CHANNELS).map(|_| spsc::channel::<u64>(16).unwrap()));
+        for (sender, receiver) in &channels {
+            (0..1_000).for_each(|n| {
+                sender.send(n).unwrap();
+                receiver.recv().unwrap();
+            });
+        }
+        channels
+    });
+    let handles = (CHANNELS * size_of::<(spsc::Sender<u64>, spsc::Receiver<u64>)>()) as isize;
+    let each = (bytes - handles - NOISE) / CHANNELS as isize;
+    assert!(each < 1_024, "{each} bytes");
+}

@@ -13,12 +13,10 @@
 //!    the next lap is above the last slot of the line, so all slots are filled. Stamps are
 //!    therefore never reset, the reader never writes to a line, and a value costs one transfer of
 //!    its line.
-//! 3. The reader stores its offset in `head` (Release) after it has removed values. The writer
-//!    loads it (Acquire) only when it has reached its limit, which is the number of removed values
-//!    plus the capacity.
-//! 4. A bounded lane is one block whose `next` is itself. The writer of an unbounded lane links a
-//!    new block (Release) before it enters it. The reader follows when it has drained the old
-//!    block, and returns the old block through `spare`.
+//! 3. The reader stores its offset in `head` (Release) after it has removed values. The writer's
+//!    limit is the number of values that it may push; its owner raises it.
+//! 4. The writer links a new block (Release) before it enters it. The reader follows when it has
+//!    drained the old block, and returns the old block through `spare`.
 //! 5. A side checks for slots or values only when it has used up those that it knew of. The writer
 //!    knows how many whole lines it was granted. The reader loads one stamp per line. A value costs
 //!    the writer three stores: value, stamp, offset.
@@ -45,7 +43,6 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use crate::cache_padded::CachePadded;
-use crate::error::CapacityError;
 use crate::no_preempt::NoPreemptGuard;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
 
@@ -76,7 +73,6 @@ struct WriterState {
     spare: AtomicPtr<Block>,
     first: *mut Block,
     lines: usize,
-    capacity: usize,
 }
 
 // SAFETY: rules 1 to 3 give each value one owner at a time. The stamp and `head` order the
@@ -160,60 +156,38 @@ impl<T> Lane<T> {
     /// The difference of offsets from the first slot of a line to its end.
     const FULL: usize = Self::PER_LINE * Self::STEP;
 
-    /// Creates a lane for at most `capacity` values.
-    ///
-    /// # Errors
-    /// The capacity is 0 or more than 2^30, or there is not enough memory for it.
-    pub(crate) fn bounded(capacity: usize) -> Result<Self, CapacityError> {
-        CapacityError::check(capacity)?;
-        let lines = capacity.div_ceil(Self::PER_LINE);
-        let first = Self::try_allocate_block(lines).ok_or(CapacityError(capacity))?;
-        // SAFETY: the block is new and not shared yet.
-        unsafe { &*first }.next.store(first, Ordering::Relaxed);
-        Ok(Self::with(first, lines, capacity))
-    }
-
     /// Creates a lane without a limit of its own, in blocks of about `block` values.
     pub(crate) fn unbounded(block: usize) -> Self {
         let lines = block.div_ceil(Self::PER_LINE).max(1);
-        Self::with(Self::allocate_block(lines), lines, usize::MAX)
-    }
-
-    fn with(first: *mut Block, lines: usize, capacity: usize) -> Self {
         Self {
             head: CachePadded::new(AtomicUsize::new(LINE + Self::FIRST)),
             writer_state: CachePadded::new(WriterState {
                 tail: AtomicUsize::new(LINE + Self::FIRST),
                 spare: AtomicPtr::new(ptr::null_mut()),
-                first,
+                first: Self::allocate_block(lines),
                 lines,
-                capacity,
             }),
             values: PhantomData,
         }
     }
 
-    fn layout(lines: usize) -> Option<Layout> {
-        let size = lines.checked_mul(Self::STRIDE)?.checked_add(Self::LINES)?;
-        Layout::from_size_align(size, Self::ALIGN).ok()
+    fn layout(lines: usize) -> Layout {
+        let size = lines
+            .checked_mul(Self::STRIDE)
+            .and_then(|size| size.checked_add(Self::LINES));
+        size.and_then(|size| Layout::from_size_align(size, Self::ALIGN).ok())
+            .expect("the size of a block fits")
     }
 
+    /// Allocates zeroed memory, whose pages the system provides when they are touched.
     fn allocate_block(lines: usize) -> *mut Block {
-        Self::try_allocate_block(lines).unwrap_or_else(|| {
-            handle_alloc_error(Self::layout(lines).expect("a block of this layout exists already"))
-        })
-    }
-
-    /// Allocates zeroed memory, whose pages the system provides when they are touched. `None` if
-    /// there is not enough memory.
-    fn try_allocate_block(lines: usize) -> Option<*mut Block> {
-        let layout = Self::layout(lines)?;
+        let layout = Self::layout(lines);
         // The writer has left its line but has not entered the next one.
         let _no_preempt = NoPreemptGuard::enter();
         // SAFETY: the layout is not empty, because it contains the head of the block.
         let block = unsafe { alloc_zeroed(layout) }.cast::<Block>();
         if block.is_null() {
-            return None;
+            handle_alloc_error(layout);
         }
         let next = AtomicPtr::new(ptr::null_mut());
         // SAFETY: the memory is new, large enough and aligned for the head. A zeroed atomic is 0,
@@ -231,14 +205,14 @@ impl<T> Lane<T> {
                 }
             }
         }
-        Some(block)
+        block
     }
 
     /// # Safety
     /// `block` is a block of this lane, and nobody uses it any more.
     unsafe fn free(block: *mut Block, lines: usize) {
-        let layout = Self::layout(lines).expect("the block was allocated with this layout");
-        // SAFETY: `try_allocate_block` created all of these, and the caller ensures that nobody
+        let layout = Self::layout(lines);
+        // SAFETY: `allocate_block` created all of these, and the caller ensures that nobody
         // uses them.
         unsafe {
             #[cfg(loom)]
@@ -357,10 +331,6 @@ impl<T> Lane<T> {
         (writer, reader)
     }
 
-    pub(crate) fn capacity(&self) -> usize {
-        self.writer_state.capacity
-    }
-
     /// The number of values that have been pushed since the beginning.
     pub(crate) fn pushed(&self) -> usize {
         Self::position(self.writer_state.tail.load(Ordering::Relaxed))
@@ -390,11 +360,10 @@ impl<T> Lane<T> {
                 drop(value);
             }
             let mut block = self.block_before(reader.cursor.end.get());
-            let first = block;
             while !block.is_null() {
                 let next = (*block).next.load(Ordering::Relaxed);
                 Self::free(block, lines);
-                block = if next == first { ptr::null_mut() } else { next };
+                block = next;
             }
             let spare = self
                 .writer_state

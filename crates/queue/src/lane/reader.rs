@@ -126,8 +126,8 @@ impl<T> Lane<T> {
     fn recycle_block(&self, block: *mut Block) -> Option<*mut Block> {
         // SAFETY: the reader's block stays allocated until it is returned below.
         let next = unsafe { (*block).next.load(Ordering::Acquire) };
-        if next.is_null() || next == block {
-            return (!next.is_null()).then_some(next);
+        if next.is_null() {
+            return None;
         }
         // SAFETY: both sides have left the block. The link was the last part that the writer
         // accessed.
@@ -154,26 +154,6 @@ impl<T> Lane<T> {
         self.consume_some(reader, max, |at| {
             // SAFETY: rule 2: the slot is filled, and this is the only reader.
             take(unsafe { (*at).with_mut(|cell| (*cell).assume_init_read()) })
-        })
-    }
-
-    /// Passes at most `max` values to `look` in place, and drops each. Returns their number.
-    ///
-    /// # Safety
-    /// As [`Lane::try_pop`].
-    #[inline]
-    pub(crate) unsafe fn peek_some(
-        &self,
-        reader: &Reader,
-        max: usize,
-        mut look: impl FnMut(&T),
-    ) -> usize {
-        self.consume_some(reader, max, |at| {
-            // SAFETY: as in `pop_some`.
-            let value = unsafe { (*at).with_mut(|cell| (*cell).as_mut_ptr()) };
-            let _value = DropInPlace(value);
-            // SAFETY: the value is valid until the end of this iteration.
-            look(unsafe { &*value });
         })
     }
 
@@ -254,14 +234,5 @@ impl<T> Consuming<'_, T> {
 impl<T> Drop for Consuming<'_, T> {
     fn drop(&mut self) {
         self.release();
-    }
-}
-
-struct DropInPlace<T>(*mut T);
-
-impl<T> Drop for DropInPlace<T> {
-    fn drop(&mut self) {
-        // SAFETY: the creator of this guard owns the value and does not use it again.
-        unsafe { self.0.drop_in_place() };
     }
 }

@@ -50,12 +50,6 @@ impl<T> Lane<T> {
         writer.limit.get() - self.pushed()
     }
 
-    /// The limit of the writer of a bounded lane (rule 3).
-    pub(crate) fn newest_limit(&self) -> usize {
-        let head = Self::position(self.head.load(Ordering::Acquire));
-        head.saturating_add(self.capacity())
-    }
-
     /// Whether there is a free slot. When the old limit is reached, `raise` returns a new one.
     #[inline(always)]
     pub(crate) fn reserve(&self, writer: &Writer, raise: impl FnOnce(usize) -> usize) -> bool {
@@ -105,22 +99,6 @@ impl<T> Lane<T> {
         self.grant(writer, self.tail());
     }
 
-    /// Pushes a value.
-    ///
-    /// # Safety
-    /// `writer` belongs to this lane, the caller is its only user, and [`Lane::has_granted`] or
-    /// [`Lane::reserve`] has returned true.
-    #[inline(always)]
-    pub(crate) unsafe fn push(&self, writer: &Writer, value: T) {
-        let (line, tail) = (writer.cursor.line.get(), self.tail());
-        // SAFETY: the offset is that of a slot in the line, and by rule 3 the reader has finished
-        // with it.
-        unsafe {
-            (*Self::cell_at(line, tail)).with_mut(|cell| (*cell).write(value));
-            self.publish(line, tail);
-        }
-    }
-
     /// Announces a value by storing the writer's offset, then pushes it. If `is_revoked` returns
     /// true, the value is returned instead.
     ///
@@ -129,7 +107,8 @@ impl<T> Lane<T> {
     /// nevertheless.
     ///
     /// # Safety
-    /// As [`Lane::push`].
+    /// `writer` belongs to this lane, the caller is its only user, and [`Lane::has_granted`] or
+    /// [`Lane::reserve`] has returned true.
     #[inline(always)]
     pub(crate) unsafe fn push_unless(
         &self,
@@ -145,24 +124,13 @@ impl<T> Lane<T> {
             self.writer_state.tail.store(tail, Ordering::Relaxed);
             return Err(value);
         }
-        // SAFETY: as in `push`. The reader uses the stamp, not the writer's offset.
+        // SAFETY: the offset is that of a slot in the line, and the reader has not seen it yet. The
+        // reader uses the stamp, not the writer's offset.
         unsafe {
             (*Self::cell_at(line, tail)).with_mut(|cell| (*cell).write(value));
             Self::stamp(line).store(tail, Ordering::Release);
         }
         Ok(())
-    }
-
-    /// Rule 1: publishes the slots of the line up to `last`.
-    ///
-    /// # Safety
-    /// These slots are filled, and `line` belongs to the writer.
-    #[inline(always)]
-    unsafe fn publish(&self, line: *mut u8, last: usize) {
-        let next = last + Self::STEP;
-        self.writer_state.tail.store(next, Ordering::Relaxed);
-        // SAFETY: the line is in the writer's block.
-        unsafe { Self::stamp(line) }.store(last, Ordering::Release);
     }
 
     fn next_block(&self, block: *mut Block) -> *mut Block {

@@ -1,4 +1,4 @@
-//! A channel with one sender and one receiver: a bounded ring with one stamp per cache line.
+//! A channel with one sender and one receiver: a bounded ring.
 //!
 //! ```
 //! let (sender, receiver) = thalweg_queue::spsc::channel(1_024).unwrap();
@@ -7,13 +7,16 @@
 //! numbers.join().unwrap();
 //! ```
 
+pub(crate) mod ring;
+
 use std::fmt;
 
 use crate::channel::{self, Core, CreateError, Options, Pop, Push};
 use crate::error::{CapacityError, Closed};
-use crate::lane::{Lane, OwnedLane, Reader, Writer};
 use crate::sync::Arc;
 use crate::wait_list::WaitList;
+
+use self::ring::{Ring, Side};
 
 /// The one sending handle. `Send`, not `Sync`, not `Clone`.
 pub type Sender<T> = channel::Sender<Tx<T>>;
@@ -22,19 +25,19 @@ pub type Receiver<T> = channel::Receiver<Rx<T>>;
 
 struct Shared<T> {
     core: Core,
-    lane: OwnedLane<T>,
+    ring: Ring<T>,
 }
 
 /// The sending half of the ring.
 pub struct Tx<T> {
     shared: Arc<Shared<T>>,
-    writer: Writer,
+    writer: Side<T>,
 }
 
 /// The receiving half of the ring.
 pub struct Rx<T> {
     shared: Arc<Shared<T>>,
-    reader: Reader,
+    reader: Side<T>,
 }
 
 /// Creates a channel for at most `capacity` values.
@@ -42,7 +45,7 @@ pub struct Rx<T> {
 /// # Errors
 /// The capacity is 0 or more than 2^30, or there is not enough memory for it.
 pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
-    Ok(make(Lane::bounded(capacity)?, Options::new()))
+    make(capacity, Options::new())
 }
 
 /// Creates a channel for at most `capacity` values, with `options`.
@@ -51,21 +54,21 @@ pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityE
 /// As [`channel`], or a policy that only `mpmc` supports.
 pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), CreateError> {
     let options = options.without_eviction()?;
-    Ok(make(Lane::bounded(capacity)?, options))
+    Ok(make(capacity, options)?)
 }
 
-fn make<T>(lane: Lane<T>, options: Options) -> (Sender<T>, Receiver<T>) {
-    let (lane, writer, reader) = OwnedLane::new(lane);
+fn make<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
+    let (ring, writer, reader) = Ring::new(capacity)?;
     let shared = Arc::new(Shared {
         core: Core::new(options),
-        lane,
+        ring,
     });
     let sender = Tx {
         shared: Arc::clone(&shared),
         writer,
     };
     let receiver = Rx { shared, reader };
-    (Sender::new(sender), Receiver::new(receiver))
+    Ok((Sender::new(sender), Receiver::new(receiver)))
 }
 
 impl<T> Push for Tx<T> {
@@ -79,12 +82,12 @@ impl<T> Push for Tx<T> {
     #[inline(always)]
     fn push_fast(&self, value: T) -> Result<(), T> {
         let shared = &*self.shared;
-        if !shared.lane.has_granted(&self.writer) || shared.core.is_closed() {
+        if !Ring::has_granted(&self.writer) || shared.core.is_closed() {
             return Err(value);
         }
-        // SAFETY: the writer belongs to the lane. This handle is its only user and is not Sync.
+        // SAFETY: the writer belongs to the ring. This handle is its only user and is not Sync.
         // There is a free slot.
-        unsafe { shared.lane.push(&self.writer, value) };
+        unsafe { shared.ring.push(&self.writer, value) };
         shared.core.recv_waiters.signal(1);
         Ok(())
     }
@@ -94,51 +97,43 @@ impl<T> Push for Tx<T> {
             return Err(value);
         }
         // SAFETY: as in `push_fast`.
-        unsafe { self.shared.lane.push(&self.writer, value) };
+        unsafe { self.shared.ring.push(&self.writer, value) };
         self.shared.core.recv_waiters.signal(1);
         Ok(())
     }
 
     fn push_some(&self, values: &mut Vec<T>) -> usize {
-        let room = self.reserve_up_to(values.len());
-        let mut values = values.drain(..room);
-        self.fill(room, || values.next())
+        // SAFETY: as in `push_fast`.
+        let count = unsafe { self.shared.ring.push_from(&self.writer, values) };
+        if count > 0 {
+            self.shared.core.recv_waiters.signal(count);
+        }
+        count
     }
 
     fn has_capacity(&self) -> bool {
-        let lane = &self.shared.lane;
-        lane.reserve(&self.writer, |_| lane.newest_limit())
+        self.shared.ring.has_capacity(&self.writer)
     }
 
     fn transferred(&self) -> u64 {
-        self.shared.lane.pushed() as u64
+        self.shared.ring.pushed()
     }
 
     fn len(&self) -> usize {
-        self.shared.lane.len()
+        self.shared.ring.len()
     }
 
     fn capacity(&self) -> usize {
-        self.shared.lane.capacity()
+        self.shared.ring.capacity()
     }
 }
 
 impl<T> Tx<T> {
-    /// Reserves slots for at most `wanted` values. Returns their number.
-    #[inline]
-    fn reserve_up_to(&self, wanted: usize) -> usize {
-        let lane = &self.shared.lane;
-        if lane.granted(&self.writer) < wanted {
-            self.writer.set_limit(lane.newest_limit());
-        }
-        lane.granted(&self.writer).min(wanted)
-    }
-
     #[inline]
     fn fill(&self, most: usize, next: impl FnMut() -> Option<T>) -> usize {
         let mut signal = SignalOnDrop::to(&self.shared.core.recv_waiters);
         // SAFETY: as in `push_fast`.
-        signal.count = unsafe { self.shared.lane.push_some(&self.writer, most, next) };
+        signal.count = unsafe { self.shared.ring.push_some(&self.writer, most, next) };
         signal.count
     }
 }
@@ -154,12 +149,12 @@ impl<T> Pop for Rx<T> {
     #[inline(always)]
     fn pop_fast(&self) -> Option<T> {
         let shared = &*self.shared;
-        if !shared.lane.has_visible_value(&self.reader) {
+        if !shared.ring.has_visible_value(&self.reader) {
             return None;
         }
-        // SAFETY: the reader belongs to the lane. This handle is its only user and is not Sync.
+        // SAFETY: the reader belongs to the ring. This handle is its only user and is not Sync.
         // There is a value.
-        let value = unsafe { shared.lane.pop(&self.reader) };
+        let value = unsafe { shared.ring.pop(&self.reader) };
         Some(shared.core.send_waiters.signal_returning(value))
     }
 
@@ -172,7 +167,7 @@ impl<T> Pop for Rx<T> {
 
     fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
         // SAFETY: as in `pop_fast`.
-        let count = unsafe { self.shared.lane.pop_some(&self.reader, most, take) };
+        let count = unsafe { self.shared.ring.pop_some(&self.reader, most, take) };
         if count > 0 {
             self.shared.core.send_waiters.signal(count);
         }
@@ -180,19 +175,19 @@ impl<T> Pop for Rx<T> {
     }
 
     fn has_value(&self) -> bool {
-        self.shared.lane.has_value(&self.reader)
+        self.shared.ring.has_value(&self.reader)
     }
 
     fn transferred(&self) -> u64 {
-        self.shared.lane.popped() as u64
+        self.shared.ring.popped()
     }
 
     fn len(&self) -> usize {
-        self.shared.lane.len()
+        self.shared.ring.len()
     }
 
     fn capacity(&self) -> usize {
-        self.shared.lane.capacity()
+        self.shared.ring.capacity()
     }
 }
 
@@ -201,7 +196,7 @@ impl<T> channel::Sender<Tx<T>> {
     /// Writes the values that `next` returns directly into the ring: as many as fit, at most
     /// `most`. Returns their number.
     ///
-    /// The receiver sees the values one cache line at a time, and is woken once.
+    /// The receiver sees the values 64 at a time at most, and is woken once.
     ///
     /// ```
     /// let (mut sender, mut receiver) = thalweg_queue::spsc::channel(4).unwrap();
@@ -223,7 +218,6 @@ impl<T> channel::Sender<Tx<T>> {
         if self.is_closed() {
             return Err(Closed);
         }
-        let most = self.flavour().reserve_up_to(most);
         Ok(self.flavour().fill(most, next))
     }
 }
@@ -236,9 +230,9 @@ impl<T> channel::Receiver<Rx<T>> {
     pub fn try_drain(&mut self, most: usize, look: impl FnMut(&T)) -> usize {
         let flavour = self.flavour();
         let mut signal = SignalOnDrop::to(&flavour.shared.core.send_waiters);
-        // SAFETY: the reader belongs to the lane, and this handle is its only user. The exclusive
+        // SAFETY: the reader belongs to the ring, and this handle is its only user. The exclusive
         // borrow keeps `look` from using it.
-        signal.count = unsafe { flavour.shared.lane.peek_some(&flavour.reader, most, look) };
+        signal.count = unsafe { flavour.shared.ring.peek_some(&flavour.reader, most, look) };
         signal.count
     }
 }
@@ -260,13 +254,6 @@ impl Drop for SignalOnDrop<'_> {
         if self.count > 0 {
             self.waiters.signal(self.count);
         }
-    }
-}
-
-impl<T> Drop for Rx<T> {
-    fn drop(&mut self) {
-        // SAFETY: the reader belongs to this lane and ends here.
-        unsafe { self.shared.lane.return_reader(&self.reader) };
     }
 }
 
