@@ -142,8 +142,8 @@ impl<T> Pop for Handle<T> {
         Some(value)
     }
 
-    fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
-        let count = self.shared.ring.pop_some(most, take);
+    fn pop_into(&self, most: usize, values: &mut Vec<T>) -> usize {
+        let count = self.shared.ring.pop_some(most, |value| values.push(value));
         if count > 0 {
             self.shared.core.send_waiters.signal(count);
         }

@@ -20,6 +20,24 @@ pub fn line(line: *const u8) {
     let _ = line;
 }
 
+/// Like [`line`], for a line that this thread will write: the other processors lose their copies
+/// now, and not when the write leaves the store buffer.
+#[inline(always)]
+pub fn line_for_write(line: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
+    // SAFETY: as in `line`. Processors without this instruction ignore it. The intrinsic would emit
+    // it only if the whole program is compiled for a newer processor.
+    unsafe {
+        std::arch::asm!(
+            "prefetchw [{}]",
+            in(reg) line,
+            options(readonly, nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(any(miri, loom)))))]
+    let _ = line;
+}
+
 /// Prefetches all lines of a value.
 ///
 /// ```

@@ -175,12 +175,12 @@ impl<T> Pop for Handle<T> {
         Some(self.shared.core.send_waiters.signal_returning(value))
     }
 
-    fn pop_some(&self, most: usize, mut take: impl FnMut(T)) -> usize {
+    fn pop_into(&self, most: usize, values: &mut Vec<T>) -> usize {
         let mut count = 0;
         while count < most
             && let Some(value) = self.try_pop()
         {
-            take(value);
+            values.push(value);
             count += 1;
         }
         count

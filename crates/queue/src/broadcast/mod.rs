@@ -299,9 +299,9 @@ impl<T: Clone> Pop for Cursor<T> {
         })
     }
 
-    fn pop_some(&self, most: usize, mut take: impl FnMut(Self::Item)) -> usize {
+    fn pop_into(&self, most: usize, values: &mut Vec<Self::Item>) -> usize {
         let ring = &self.shared.ring;
-        ring.read_in_place(&self.place, most, |message| take(Ok(message)))
+        ring.read_in_place(&self.place, most, |message| values.push(Ok(message)))
     }
 
     #[inline]

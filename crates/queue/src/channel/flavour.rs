@@ -96,9 +96,9 @@ pub trait Pop {
     #[doc(hidden)]
     fn try_pop(&self) -> Option<Self::Item>;
 
-    /// Pops at most `most` values. Returns their number.
+    /// Pops at most `most` values and appends them to `values`. Returns their number.
     #[doc(hidden)]
-    fn pop_some(&self, most: usize, take: impl FnMut(Self::Item)) -> usize;
+    fn pop_into(&self, most: usize, values: &mut Vec<Self::Item>) -> usize;
 
     /// Whether a pop may succeed now.
     #[doc(hidden)]

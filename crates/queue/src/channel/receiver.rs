@@ -234,9 +234,9 @@ impl<P: Pop> Receiver<P> {
             return Ok(0);
         }
         let count = {
-            // `values` may reallocate while a line is half read.
+            // `values` may reallocate between two values.
             let _no_preempt = NoPreemptGuard::enter();
-            self.pop.pop_some(most, |value| values.push(value))
+            self.pop.pop_into(most, values)
         };
         if count > 0 {
             return Ok(count);

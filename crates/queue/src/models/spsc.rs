@@ -57,8 +57,10 @@ fn goes_round(capacity: usize, batches: bool) {
             }
         }
         let more = writing.join().unwrap();
+        let mut rest = Vec::new();
         // SAFETY: as above.
-        unsafe { ring.pop_some(&reader, usize::MAX, &mut take) };
+        unsafe { ring.pop_into(&reader, usize::MAX, &mut rest) };
+        rest.into_iter().for_each(take);
         assert_eq!(next, (full + more) as u64);
     });
 }
@@ -94,7 +96,7 @@ fn values_that_are_left_inside_are_dropped_once() {
             }
         });
         // SAFETY: this thread is the only user of the reader.
-        unsafe { ring.pop_some(&reader, 1, drop) };
+        unsafe { ring.pop_into(&reader, 1, &mut Vec::new()) };
         drop(ring);
         let pushed = writing.join().unwrap();
         assert!(pushed >= 2);

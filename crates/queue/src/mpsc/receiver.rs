@@ -262,19 +262,19 @@ impl<T> Pop for Rx<T> {
         }
     }
 
-    fn pop_some(&self, max: usize, mut take: impl FnMut(T)) -> usize {
+    fn pop_into(&self, max: usize, values: &mut Vec<T>) -> usize {
         let mut count = 0;
         while count < max {
             let here = self.left.get().min(max - count);
             let mut got = 0;
             if here > 0 {
                 match self.current() {
-                    Some(lane_rx) => got = lane_rx.pop_some(here, &mut take),
+                    Some(lane_rx) => got = lane_rx.pop_some(here, |value| values.push(value)),
                     None => {
                         while got < here
                             && let Some(value) = self.shared.shared_lane.pop()
                         {
-                            take(value);
+                            values.push(value);
                             got += 1;
                         }
                     }

@@ -7,6 +7,7 @@
 //! numbers.join().unwrap();
 //! ```
 
+mod batch;
 pub(crate) mod ring;
 
 use std::fmt;
@@ -165,9 +166,9 @@ impl<T> Pop for Rx<T> {
         self.pop_fast()
     }
 
-    fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
+    fn pop_into(&self, most: usize, values: &mut Vec<T>) -> usize {
         // SAFETY: as in `pop_fast`.
-        let count = unsafe { self.shared.ring.pop_some(&self.reader, most, take) };
+        let count = unsafe { self.shared.ring.pop_into(&self.reader, most, values) };
         if count > 0 {
             self.shared.core.send_waiters.signal(count);
         }

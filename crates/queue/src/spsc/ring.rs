@@ -24,29 +24,28 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
-use std::ptr;
 
 use crate::cache_padded::CachePadded;
 use crate::error::CapacityError;
-use crate::prefetch::LINE;
+use crate::prefetch::{self, LINE};
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 
-/// A batch publishes its slots in parts of this many at most, so that the other side can start
-/// before a large batch ends.
-const MAX_PART: usize = 64;
+/// How far ahead a side prefetches, in bytes. At 5 ns per value, a line of eight numbers arrives from
+/// a distant processor in time.
+const PREFETCH_BYTES: usize = 512;
 
-type Slot<T> = UnsafeCell<MaybeUninit<T>>;
+pub(super) type Slot<T> = UnsafeCell<MaybeUninit<T>>;
 
 /// The part of the ring that both sides share.
 pub(crate) struct Ring<T> {
-    writer_state: CachePadded<WriterState<T>>,
+    pub(super) writer_state: CachePadded<WriterState<T>>,
     /// The number of values that have been popped. Only the reader stores it.
-    head: CachePadded<AtomicU64>,
+    pub(super) head: CachePadded<AtomicU64>,
 }
 
-struct WriterState<T> {
+pub(super) struct WriterState<T> {
     /// The number of values that have been pushed. Only the writer stores it.
-    tail: AtomicU64,
+    pub(super) tail: AtomicU64,
     /// Owned. A slot is accessed by its side only (rule 2).
     slots: *mut Slot<T>,
     capacity: usize,
@@ -56,12 +55,12 @@ struct WriterState<T> {
 pub(crate) struct Side<T> {
     /// A copy of the side's own position. Reading it in the shared part would fetch the cache line
     /// again each time that the other side has looked at it.
-    position: Cell<u64>,
+    pub(super) position: Cell<u64>,
     /// Rule 4.
     first: Cell<*mut Slot<T>>,
     /// Rule 3.
     limit: Cell<u64>,
-    lap_end: Cell<u64>,
+    pub(super) lap_end: Cell<u64>,
     capacity: usize,
 }
 
@@ -73,14 +72,36 @@ unsafe impl<T: Send> Sync for Ring<T> {}
 unsafe impl<T: Send> Send for Side<T> {}
 
 impl<T> Side<T> {
+    /// How many values have one prefetch: a power of two that fits in a cache line, if any does.
+    const PER_PREFETCH: usize = match LINE.checked_div(size_of::<T>()) {
+        Some(fit) if fit > 0 => 1 << fit.ilog2(),
+        _ => 1,
+    };
+
+    /// How many slots ahead a side prefetches.
+    const PREFETCH_SLOTS: usize = match PREFETCH_BYTES.checked_div(size_of::<T>()) {
+        Some(slots) if slots > 0 => slots,
+        _ => 1,
+    };
+
+    /// Calls `prefetch`, once for each line of values, for a later slot that this side may already
+    /// use. Other slots may be in use by the other side, or are outside of the ring.
+    #[inline(always)]
+    fn prefetch(&self, prefetch: impl FnOnce(*const u8)) {
+        let is_due = (self.position.get() as usize).is_multiple_of(Self::PER_PREFETCH);
+        if is_due && self.known() > Self::PREFETCH_SLOTS {
+            prefetch(self.slot().wrapping_add(Self::PREFETCH_SLOTS).cast());
+        }
+    }
+
     /// The slot of the side's position.
     #[inline(always)]
-    fn slot(&self) -> *mut Slot<T> {
+    pub(super) fn slot(&self) -> *mut Slot<T> {
         self.first.get().wrapping_add(self.position.get() as usize)
     }
 
     /// Starts the next lap at the end of this one.
-    fn start_lap(&self) {
+    pub(super) fn start_lap(&self) {
         if self.position == self.lap_end {
             self.first.set(self.first.get().wrapping_sub(self.capacity));
             self.lap_end.set(self.position.get() + self.capacity as u64);
@@ -89,7 +110,7 @@ impl<T> Side<T> {
 
     /// How many slots there are up to the limit.
     #[inline(always)]
-    fn known(&self) -> usize {
+    pub(super) fn known(&self) -> usize {
         (self.limit.get() - self.position.get()) as usize
     }
 
@@ -106,16 +127,9 @@ impl<T> Side<T> {
         self.is_below_limit()
     }
 
-    /// After a part of `len` slots, where `wanted` slots were wanted: whether the other side has
-    /// granted no more. If not, the part ended with the lap or was as large as parts are.
-    #[inline(always)]
-    fn is_exhausted(&self, len: usize, wanted: usize) -> bool {
-        len < wanted.min(MAX_PART) && self.position != self.lap_end
-    }
-
     /// Advances the position and publishes it (rules 1 and 2).
     #[inline(always)]
-    fn advance(&self, count: usize, shared: &AtomicU64) {
+    pub(super) fn advance(&self, count: usize, shared: &AtomicU64) {
         let next = self.position.get() + count as u64;
         self.position.set(next);
         shared.store(next, Ordering::Release);
@@ -208,7 +222,7 @@ impl<T> Ring<T> {
 
     /// Loads the reader's position (rule 3). Returns whether there is a free slot.
     #[inline(always)]
-    fn grant(&self, writer: &Side<T>) -> bool {
+    pub(super) fn grant(&self, writer: &Side<T>) -> bool {
         writer.start_lap();
         let head = self.head.load(Ordering::Acquire);
         writer.raise_limit(head + writer.capacity as u64)
@@ -221,6 +235,7 @@ impl<T> Ring<T> {
     /// [`Ring::has_capacity`] has returned true.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, writer: &Side<T>, value: T) {
+        writer.prefetch(prefetch::line_for_write);
         // SAFETY: rule 2: the slot is free.
         unsafe { (*writer.slot()).with_mut(|slot| (*slot).write(value)) };
         writer.advance(1, &self.writer_state.tail);
@@ -240,7 +255,7 @@ impl<T> Ring<T> {
 
     /// Loads the writer's position (rule 3). Returns whether there is a value.
     #[inline(always)]
-    fn find(&self, reader: &Side<T>) -> bool {
+    pub(super) fn find(&self, reader: &Side<T>) -> bool {
         reader.raise_limit(self.writer_state.tail.load(Ordering::Acquire))
     }
 
@@ -251,209 +266,11 @@ impl<T> Ring<T> {
     /// or [`Ring::has_value`] has returned true.
     #[inline(always)]
     pub(crate) unsafe fn pop(&self, reader: &Side<T>) -> T {
+        reader.prefetch(prefetch::line);
         // SAFETY: rule 2: the slot is filled.
         let value = unsafe { (*reader.slot()).with_mut(|slot| (*slot).assume_init_read()) };
         reader.advance(1, &self.head);
         value
-    }
-
-    /// Pushes the values that `next` returns, at most `most` and at most as many as fit. Returns
-    /// their number. If `next` panics, the values before are pushed.
-    ///
-    /// # Safety
-    /// `writer` belongs to this ring, and the caller is its only user.
-    #[inline]
-    pub(crate) unsafe fn push_some(
-        &self,
-        writer: &Side<T>,
-        most: usize,
-        mut next: impl FnMut() -> Option<T>,
-    ) -> usize {
-        let mut left = most;
-        while left > 0 {
-            let mut part = self.free_part(writer, left);
-            while part.done < part.len {
-                let Some(value) = next() else {
-                    return most - left + part.done;
-                };
-                // SAFETY: rule 2: the slot is free.
-                unsafe { (*part.slot()).with_mut(|slot| (*slot).write(value)) };
-                part.done += 1;
-            }
-            let len = part.len;
-            drop(part);
-            if writer.is_exhausted(len, left) {
-                return most - left + len;
-            }
-            left -= len;
-        }
-        most
-    }
-
-    /// Moves values from the front of `values` into the ring, as many as fit. Returns their number.
-    ///
-    /// # Safety
-    /// As [`Ring::push_some`].
-    pub(crate) unsafe fn push_from(&self, writer: &Side<T>, values: &mut Vec<T>) -> usize {
-        let all = values.len();
-        // SAFETY: until the end, the vector has no elements, and the ring owns those that it moved.
-        unsafe { values.set_len(0) };
-        let mut moved = 0;
-        while moved < all {
-            let mut part = self.free_part(writer, all - moved);
-            while part.done < part.len {
-                // SAFETY: the value is behind those that were moved.
-                let value = unsafe { values.as_ptr().add(moved + part.done).read() };
-                // SAFETY: rule 2: the slot is free.
-                unsafe { (*part.slot()).with_mut(|slot| (*slot).write(value)) };
-                part.done += 1;
-            }
-            let len = part.len;
-            drop(part);
-            let is_exhausted = writer.is_exhausted(len, all - moved);
-            moved += len;
-            if is_exhausted {
-                break;
-            }
-        }
-        let rest = all - moved;
-        // SAFETY: the elements from `moved` on still belong to the vector.
-        unsafe {
-            let start = values.as_mut_ptr();
-            ptr::copy(start.add(moved), start, rest);
-            values.set_len(rest);
-        }
-        moved
-    }
-
-    /// Pops at most `most` values and passes each to `take`. Returns their number. If `take`
-    /// panics, it has received the last value that was popped.
-    ///
-    /// # Safety
-    /// `reader` belongs to this ring, and the caller is its only user.
-    #[inline]
-    pub(crate) unsafe fn pop_some(
-        &self,
-        reader: &Side<T>,
-        most: usize,
-        mut take: impl FnMut(T),
-    ) -> usize {
-        self.consume_some(reader, most, |slot| {
-            // SAFETY: rule 2: the slot is filled.
-            take(unsafe { (*slot).with_mut(|slot| (*slot).assume_init_read()) });
-        })
-    }
-
-    /// Passes at most `most` values to `look` in place, and drops each. Returns their number.
-    ///
-    /// # Safety
-    /// As [`Ring::pop_some`].
-    #[inline]
-    pub(crate) unsafe fn peek_some(
-        &self,
-        reader: &Side<T>,
-        most: usize,
-        mut look: impl FnMut(&T),
-    ) -> usize {
-        self.consume_some(reader, most, |slot| {
-            // SAFETY: rule 2: the slot is filled.
-            let value = unsafe { (*slot).with_mut(|slot| (*slot).as_mut_ptr()) };
-            let _value = DropInPlace(value);
-            // SAFETY: the value is valid until the end of this call.
-            look(unsafe { &*value });
-        })
-    }
-
-    /// Visits at most `most` filled slots. The slot no longer belongs to the ring when `leave` is
-    /// called. Returns their number.
-    #[inline(always)]
-    fn consume_some(
-        &self,
-        reader: &Side<T>,
-        most: usize,
-        mut leave: impl FnMut(*mut Slot<T>),
-    ) -> usize {
-        let mut left = most;
-        while left > 0 {
-            let mut part = self.filled_part(reader, left);
-            while part.done < part.len {
-                let slot = part.slot();
-                part.done += 1;
-                leave(slot);
-            }
-            let len = part.len;
-            drop(part);
-            if reader.is_exhausted(len, left) {
-                return most - left + len;
-            }
-            left -= len;
-        }
-        most
-    }
-
-    /// The next free slots, at most `most` of them.
-    #[inline(always)]
-    fn free_part<'a>(&'a self, writer: &'a Side<T>, most: usize) -> Part<'a, T> {
-        let len = most.min(MAX_PART);
-        if writer.known() < len {
-            self.grant(writer);
-        }
-        Part {
-            side: writer,
-            shared: &self.writer_state.tail,
-            len: writer.known().min(len),
-            done: 0,
-        }
-    }
-
-    /// The next filled slots, at most `most` of them.
-    #[inline(always)]
-    fn filled_part<'a>(&'a self, reader: &'a Side<T>, most: usize) -> Part<'a, T> {
-        let len = most.min(MAX_PART);
-        if reader.known() < len {
-            reader.start_lap();
-            self.find(reader);
-        }
-        Part {
-            side: reader,
-            shared: &self.head,
-            len: reader.known().min(len),
-            done: 0,
-        }
-    }
-}
-
-/// Consecutive slots of one side. It publishes those that are done, also after a panic.
-struct Part<'a, T> {
-    side: &'a Side<T>,
-    shared: &'a AtomicU64,
-    len: usize,
-    done: usize,
-}
-
-impl<T> Part<'_, T> {
-    /// The first slot that is not done.
-    #[inline(always)]
-    fn slot(&self) -> *mut Slot<T> {
-        self.side.slot().wrapping_add(self.done)
-    }
-}
-
-impl<T> Drop for Part<'_, T> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if self.done > 0 {
-            self.side.advance(self.done, self.shared);
-        }
-    }
-}
-
-struct DropInPlace<T>(*mut T);
-
-impl<T> Drop for DropInPlace<T> {
-    fn drop(&mut self) {
-        // SAFETY: the creator of this guard owns the value and does not use it again.
-        unsafe { self.0.drop_in_place() };
     }
 }
 
