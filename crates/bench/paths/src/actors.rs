@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use thalweg::runtime::cancel::{OnFailure, scope};
 use thalweg::runtime::{
-    Actor, Config, Context, Handler, Signal, channel, init, spawn, spawn_under, start, wait, yield_now,
+    Actor, Config, Context, Handler, Signal, channel, init, spawn, spawn_under, start, wait,
+    yield_now,
 };
 
 fn on_one_worker(job: impl FnOnce() + Send + 'static) {

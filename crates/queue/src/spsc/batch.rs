@@ -90,7 +90,8 @@ impl<T> Ring<T> {
         moved
     }
 
-    /// Pops at most `most` values and appends them to `values`. Returns their number.
+    /// Pops values and appends them to `values`, at most `most` and at most as many as the ring has
+    /// slots. Returns their number.
     ///
     /// # Safety
     /// `reader` belongs to this ring, and the caller is its only user.
@@ -100,6 +101,8 @@ impl<T> Ring<T> {
         most: usize,
         values: &mut Vec<T>,
     ) -> usize {
+        // A writer that is as fast would otherwise keep this loop going.
+        let most = most.min(self.capacity());
         let mut left = most;
         while left > 0 {
             let mut part = self.filled_part(reader, left);
@@ -124,7 +127,8 @@ impl<T> Ring<T> {
         most
     }
 
-    /// Passes at most `most` values to `look` in place, and drops each. Returns their number.
+    /// Passes values to `look` in place, at most `most` and at most as many as the ring has slots, and
+    /// drops each. Returns their number.
     ///
     /// # Safety
     /// As [`Ring::pop_into`].
@@ -135,6 +139,7 @@ impl<T> Ring<T> {
         most: usize,
         mut look: impl FnMut(&T),
     ) -> usize {
+        let most = most.min(self.capacity());
         let mut left = most;
         while left > 0 {
             let mut part = self.filled_part(reader, left);
