@@ -1,4 +1,4 @@
-//! A slab whose first value is stored inline, for values of which there is almost always at most one.
+//! A slab whose first value is stored inline. It is for values of which there is almost always one at most.
 
 use slab::Slab;
 

@@ -174,8 +174,8 @@ fn waker_is_dropped_during_an_end_with_a_local_joiner() {
     });
 }
 
-/// `task`'s rule 5: who has joined a task finds that its watcher was notified, once, and its
-/// control ended.
+/// `task`'s rule 5: when a join returns, the task's watcher was notified once, and its control has
+/// ended.
 #[test]
 fn watcher_is_notified_before_the_join_returns() {
     struct Notified(AtomicUsize);
