@@ -1,4 +1,4 @@
-//! A slab whose first value is stored inline. It is for values of which there is almost always one at most.
+//! A slab that stores its first value inline. Most of its users have one value or none.
 
 use slab::Slab;
 

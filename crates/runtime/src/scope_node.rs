@@ -9,9 +9,8 @@
 //! 4. The deadline of a node is the earliest of its own and its ancestors'. The first check after
 //!    the deadline cancels the node.
 
-use std::cell::Cell;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::Waker;
 
@@ -23,15 +22,12 @@ use crate::inline_slab::InlineSlab;
 use crate::reason::ExitReason;
 use crate::waiters::{WaitId, Waiters};
 
-/// In scopes with a deadline, one in this many checks of a thread reads the clock.
+/// In a scope with a deadline, one in this many checks reads the clock. Each scope counts its own
+/// checks. Actors that take turns could otherwise leave all readings to one of them.
 const CHECKS_PER_CLOCK_READ: u32 = 64;
 
 /// With more places for children than this, their memory is freed when the last one is removed.
 const SHRINK_ABOVE: usize = 64;
-
-thread_local! {
-    static CHECKS: Cell<u32> = const { Cell::new(0) };
-}
 
 /// Why a scope was cancelled.
 #[derive(Clone, Debug)]
@@ -73,6 +69,7 @@ pub(crate) struct TokenNode {
     cancelled: AtomicBool,
     /// In nanoseconds of [`clock`]. `u64::MAX`: none.
     deadline: u64,
+    checks: AtomicU32,
     state: Mutex<State>,
     parent: Option<(Arc<TokenNode>, usize)>,
 }
@@ -96,6 +93,7 @@ impl TokenNode {
         let make = |parent, cause: Option<Cause>| Self {
             cancelled: AtomicBool::new(cause.is_some()),
             deadline: deadline.min(earliest),
+            checks: AtomicU32::new(0),
             state: Mutex::new(State {
                 cause,
                 ..State::default()
@@ -161,8 +159,8 @@ impl TokenNode {
 
     /// Reads the clock at some calls.
     fn check_clock(&self) -> bool {
-        let checks = CHECKS.get().wrapping_add(1);
-        CHECKS.set(checks);
+        let checks = self.checks.load(Ordering::Relaxed).wrapping_add(1);
+        self.checks.store(checks, Ordering::Relaxed);
         checks.is_multiple_of(CHECKS_PER_CLOCK_READ) && self.is_due()
     }
 

@@ -116,6 +116,30 @@ fn token_cancels_a_wait_and_a_computation() {
     });
 }
 
+/// Neither actor waits. If both counted their checks together, only one of them might ever read the clock.
+#[test]
+fn actor_that_takes_turns_with_another_one_notices_its_deadline() {
+    fn yield_for(time: Duration, until: Duration) -> Result<(), Cancelled> {
+        with_timeout(time, || {
+            let began = Instant::now();
+            while began.elapsed() < until {
+                yield_now();
+            }
+        })
+    }
+    let second = Duration::from_secs(1);
+    for order in [[SHORT, LONG], [LONG, SHORT]] {
+        let one_worker = Config::with_workers(1);
+        init(one_worker).expect("valid settings").run(move || {
+            let actors = order.map(|time| spawn(move || yield_for(time, second)));
+            for (actor, time) in actors.into_iter().zip(order) {
+                let end = actor.join().expect("it does not panic");
+                assert_eq!(end.is_err(), time == SHORT);
+            }
+        });
+    }
+}
+
 #[test]
 fn deadline_ends_waits_and_inner_deadlines_are_not_later() {
     on_both(|| {
