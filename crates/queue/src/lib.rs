@@ -56,6 +56,7 @@ pub mod ring;
 pub mod spin;
 pub mod spsc;
 mod sync;
+mod this_thread;
 mod wait_list;
 mod waker_list;
 

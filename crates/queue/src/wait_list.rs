@@ -17,8 +17,8 @@
 //!    sleeps. The barrier is a full fence if the word had FENCED before the addition, otherwise the
 //!    heavy barrier.
 //! 5. A waiter that arms may set FENCED; it then executes the heavy barrier while it still holds
-//!    the lock. A publisher may clear FENCED. Because count and mode are one word, a thread that
-//!    sees FENCED cleared also sees every waiter that armed with a fence before.
+//!    the lock. A waiter or a publisher may clear FENCED. Because count and mode are one word, a
+//!    thread that sees FENCED cleared also sees every waiter that armed with a fence before.
 //! 6. A waiter that was removed from the list, but leaves without taking the value, wakes the next
 //!    waiter.
 //! 7. At most one woken thread is pending. From its wake-up until it runs again, WAKING is set, and
@@ -33,8 +33,9 @@
 //!    waiters that spin for the value that it was woken for. Waiters therefore park without
 //!    spinning.
 //! 9. Tasks that wake each other on one thread need no fence, because the thread sees its own
-//!    stores. `home` is that thread. A publisher on it skips the fence of rule 2. A waiter that
-//!    arms on another thread resets `home` and executes the heavy barrier.
+//!    stores. `home` is that thread. A publisher on it skips the fence of rule 2, and has nothing
+//!    to do if no waiter is armed. A waiter that arms on another thread resets `home` and executes
+//!    the heavy barrier.
 //!
 //! Why rule 5 is sound: a publisher that loaded the word before FENCED was set had published before
 //! that load, and the heavy barrier makes its data visible to the waiter that checks again. A
@@ -42,15 +43,17 @@
 //! set only while no thread sleeps or has a pending wake-up, so rule 7 does not apply there.
 //!
 //! FENCED is for waiters that sleep often: a fence for each of up to 512 messages costs less than
-//! one heavy barrier. A waiter that sleeps again after fewer messages sets it. A publisher that
-//! found no waiter armed that many times in a row clears it.
+//! one heavy barrier. A waiter that sleeps again after fewer messages sets it. A waiter that sleeps
+//! after more messages clears it, and so does a publisher on another thread than `home` that found
+//! no waiter armed that many times in a row.
 
 use std::collections::VecDeque;
 use std::task::Waker;
 
 use crate::barrier;
 use crate::clock;
-use crate::sync::{AtomicUsize, Mutex, Ordering, StdAtomicU64, lock};
+use crate::sync::{AtomicU32, AtomicUsize, Mutex, Ordering, StdAtomicU64, lock};
+use crate::this_thread::this_thread;
 
 const CLOSED: usize = 1;
 const FENCED: usize = 2;
@@ -119,7 +122,10 @@ const _: () = assert!(size_of::<crate::CachePadded<WaitList>>() == 128);
 pub(crate) struct WaitList {
     /// Publishes that found FENCED but no waiter, since a waiter last armed. Two concurrent ones
     /// may count as one.
-    idle_publishes: AtomicUsize,
+    idle_publishes: AtomicU32,
+    /// All tickets below this one (modulo 2^32) were taken out of the list. Written under its lock.
+    /// It lags behind if waiters disarm.
+    taken: AtomicU32,
     word: AtomicUsize,
     /// Rule 8: when a thread was last woken.
     woken_at: StdAtomicU64,
@@ -139,22 +145,12 @@ pub(crate) struct ParkStats {
     pub(crate) parked_ns: u64,
 }
 
-/// A number that identifies this thread among the live threads. It is not 0.
-#[cfg(not(loom))]
-#[inline]
-fn this_thread() -> usize {
-    thread_local!(static HERE: u8 = const { 0 });
-    HERE.with(|here| std::ptr::from_ref(here).addr())
-}
-
-#[cfg(loom)]
-use barrier::model::this_thread;
-
 impl WaitList {
     pub(crate) fn new() -> Self {
         Self {
             word: AtomicUsize::new(if barrier::is_asymmetric() { 0 } else { FENCED }),
-            idle_publishes: AtomicUsize::new(0),
+            idle_publishes: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
             woken_at: StdAtomicU64::new(0),
             home: AtomicUsize::new(0),
             wakes: StdAtomicU64::new(0),
@@ -221,10 +217,12 @@ impl WaitList {
         value
     }
 
+    /// Whether no waiter is armed, and this needs no fence (rules 1 and 9).
     #[inline(always)]
     fn is_idle(&self) -> bool {
         barrier::light();
-        self.word.load(Ordering::Relaxed) & !CLOSED == 0
+        let word = self.word.load(Ordering::Relaxed) & !CLOSED;
+        word == 0 || word == FENCED && self.home.load(Ordering::Relaxed) == this_thread()
     }
 
     #[inline(never)]
@@ -250,7 +248,7 @@ impl WaitList {
     fn count_idle_publish(&self) {
         let idle_publishes = self.idle_publishes.load(Ordering::Relaxed) + 1;
         self.idle_publishes.store(idle_publishes, Ordering::Relaxed);
-        if idle_publishes >= BUSY && barrier::is_asymmetric() {
+        if idle_publishes >= BUSY as u32 && barrier::is_asymmetric() {
             self.idle_publishes.store(0, Ordering::Relaxed);
             self.word.fetch_and(!FENCED, Ordering::Relaxed);
         }
@@ -263,7 +261,6 @@ impl WaitList {
         while left > 0
             && let Some(first) = self.take_first()
         {
-            self.wakes.fetch_add(1, Ordering::Relaxed);
             first.waker.wake();
             match first.kind {
                 WaiterKind::Thread => return,
@@ -275,7 +272,6 @@ impl WaitList {
 
     fn wake_all(&self) {
         while let Some(first) = self.take_first() {
-            self.wakes.fetch_add(1, Ordering::Relaxed);
             first.waker.wake();
         }
     }
@@ -283,6 +279,11 @@ impl WaitList {
     fn take_first(&self) -> Option<Waiter> {
         let mut list = lock(&self.list);
         let first = list.waiters.pop_front()?;
+        let taken = first.ticket.0.wrapping_add(1);
+        self.taken.store(taken as u32, Ordering::Release);
+        // Under the lock, two statements suffice.
+        let wakes = self.wakes.load(Ordering::Relaxed);
+        self.wakes.store(wakes + 1, Ordering::Relaxed);
         list.non_tasks -= u32::from(first.kind != WaiterKind::Task);
         if first.kind == WaiterKind::Thread {
             self.woken_at.store(clock::now(), Ordering::Relaxed);
@@ -316,9 +317,12 @@ impl WaitList {
         let revokes_home = self.revokes_home(&mut list);
         let fenced = self.word.fetch_add(ARMED, Ordering::Relaxed) & FENCED != 0;
         // FENCED stays set if the kernel no longer executes the heavy barrier.
-        let sets_fenced = !fenced && (!busy || !barrier::is_asymmetric());
+        let wants_fenced = !busy || !barrier::is_asymmetric();
+        let sets_fenced = wants_fenced && !fenced;
         if sets_fenced {
             self.word.fetch_or(FENCED, Ordering::Relaxed);
+        } else if !wants_fenced && fenced {
+            self.word.fetch_and(!FENCED, Ordering::Relaxed);
         }
         if fenced && !revokes_home {
             barrier::full();
@@ -372,6 +376,9 @@ impl WaitList {
 
     /// Cancels an arming. Returns `false` if it was already woken.
     pub(crate) fn disarm(&self, kind: WaiterKind, ticket: Ticket) -> bool {
+        if kind != WaiterKind::Thread && self.was_taken(ticket) {
+            return false;
+        }
         let mut list = lock(&self.list);
         // Tickets increase along the list.
         let place = list
@@ -395,6 +402,16 @@ impl WaitList {
             }
         }
         false
+    }
+
+    /// Whether the entry was taken out of the list. It may miss that.
+    fn was_taken(&self, ticket: Ticket) -> bool {
+        let ahead = self
+            .taken
+            .load(Ordering::Acquire)
+            .wrapping_sub(ticket.0 as u32);
+        // A list has fewer than 2^31 waiters, so a waiter that was not taken is never that far behind.
+        (1..1 << 31).contains(&ahead)
     }
 
     /// Rule 6: cancels an arming for good. If it was already woken, wakes the next waiter.

@@ -40,14 +40,33 @@ impl Registration {
         ticket.is_some_and(|ticket| !waiters.disarm(WaiterKind::Task, ticket))
     }
 
-    fn cancel(&mut self, waiters: &WaitList) {
-        if let Some(ticket) = self.0.take() {
+    /// Called when the future is dropped.
+    #[inline(always)]
+    fn cancel(&self, waiters: &WaitList) {
+        if let Some(ticket) = self.0 {
             waiters.disarm_or_pass_on(WaiterKind::Task, ticket);
         }
     }
 }
 
+/// Most futures complete when they are first polled: this part is inlined.
+#[inline(always)]
 fn poll_recv<P: Pop>(
+    receiver: &Receiver<P>,
+    registration: &mut Registration,
+    context: &Context<'_>,
+) -> Poll<Result<P::Item, RecvError>> {
+    if registration.0.is_none()
+        && let Some(value) = receiver.pop.pop_fast()
+    {
+        return Poll::Ready(Ok(value));
+    }
+    poll_recv_slow(receiver, registration, context)
+}
+
+#[cold]
+#[inline(never)]
+fn poll_recv_slow<P: Pop>(
     receiver: &Receiver<P>,
     registration: &mut Registration,
     context: &Context<'_>,
@@ -96,6 +115,7 @@ impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> RecvFuture<'_, P, R> {
 impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Future for RecvFuture<'_, P, R> {
     type Output = Result<P::Item, RecvError>;
 
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self {
             receiver,
@@ -107,6 +127,7 @@ impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Future for RecvFuture<'_, P
 }
 
 impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Drop for RecvFuture<'_, P, R> {
+    #[inline(always)]
     fn drop(&mut self) {
         self.registration
             .cancel(&self.receiver.pop.core().recv_waiters);
@@ -137,6 +158,7 @@ impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> RecvStream<'_, P, R> {
 impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> futures_core::Stream for RecvStream<'_, P, R> {
     type Item = P::Item;
 
+    #[inline(always)]
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<P::Item>> {
         let Self {
             receiver,
@@ -148,6 +170,7 @@ impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> futures_core::Stream for Re
 }
 
 impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Drop for RecvStream<'_, P, R> {
+    #[inline(always)]
     fn drop(&mut self) {
         self.registration
             .cancel(&self.receiver.pop.core().recv_waiters);
@@ -188,14 +211,33 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Future for SendFuture<'_, P,
 
     /// # Panics
     /// If it is polled again after it has completed.
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        if this.registration.0.is_none()
+            && this.sender.push.exchange().is_none()
+            && let Some(value) = this.value.take()
+        {
+            match this.sender.push.push_fast(value) {
+                Ok(()) => return Poll::Ready(Ok(())),
+                Err(back) => this.value = Some(back),
+            }
+        }
+        this.poll_slow(context)
+    }
+}
+
+impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> SendFuture<'_, P, S> {
+    #[cold]
+    #[inline(never)]
+    fn poll_slow(&mut self, context: &Context<'_>) -> Poll<Result<(), SendError<P::Item>>> {
         let Self {
             sender,
             value,
             registration,
             offer,
             ..
-        } = &mut *self;
+        } = self;
         if let Some(exchange) = sender.push.exchange() {
             return sender.poll_hand_over(exchange, value, offer, context.waker());
         }
@@ -225,6 +267,7 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Future for SendFuture<'_, P,
 }
 
 impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Drop for SendFuture<'_, P, S> {
+    #[inline(always)]
     fn drop(&mut self) {
         self.registration
             .cancel(&self.sender.push.core().send_waiters);
