@@ -406,17 +406,18 @@ impl Handle {
         worker::current().map(|worker| Self::new(&worker.scheduler))
     }
 
-    /// Schedules a task without a join handle, which may be a turn of `owner`. It runs on the
-    /// caller's worker if that belongs to this runtime, and otherwise on any.
+    /// Schedules a task without a join handle, which may be a turn of `owner`. On a worker of this
+    /// runtime, `submit` queues it there. Otherwise any worker runs it.
     pub(crate) fn schedule_job(
         &self,
         owner: Option<TurnOwner<'_>>,
+        submit: fn(&Worker, Task),
         job: impl FnOnce() + Send + 'static,
     ) {
         let wait = OnShortage::Wait;
         match worker::current() {
             Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => {
-                worker.submit(Task::detached(worker.next_id(), wait, owner, job));
+                submit(worker, Task::detached(worker.next_id(), wait, owner, job));
             }
             _ => {
                 let task = Task::detached(ActorId::next(), wait, owner, job);

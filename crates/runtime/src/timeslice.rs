@@ -17,6 +17,8 @@ const MAX_INTERVAL: u32 = 64;
 /// The maximum number of points before the first clock reading of a slice. A task that ends earlier
 /// never reads the clock.
 const FIRST_INTERVAL: u32 = 8;
+/// A task that took less time is not worth a wake-up of another worker, which costs 5 to 50 us.
+const SHORT_NS: u64 = 20_000;
 
 #[derive(Debug)]
 pub(crate) struct TimeSlice {
@@ -99,6 +101,12 @@ impl TimeSlice {
             self.contended_since.set(now);
         }
         now.saturating_sub(self.contended_since.get()) >= slice
+    }
+
+    /// Whether other tasks have waited for less than [`SHORT_NS`]. `false` also if they were not seen.
+    pub(crate) fn is_short(&self) -> bool {
+        let since = self.contended_since.get();
+        since != 0 && clock::now().saturating_sub(since) < SHORT_NS
     }
 
     /// Returns the rest of the slice. That is the whole slice while no other task waits.

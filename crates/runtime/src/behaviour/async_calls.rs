@@ -56,7 +56,7 @@ impl<A: Actor> ActorRef<A> {
                 BoxedEnvelope::traced(contents.take().expect("the message is pushed once"))
             });
             match pushed {
-                Ok(()) => break,
+                Ok(_) => break,
                 Err(PushError::Closed) => return Err(CallError::Ended),
                 Err(PushError::Full) if !self.blocks_when_full() => return Err(CallError::Full),
                 Err(PushError::Full) => {

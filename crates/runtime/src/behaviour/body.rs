@@ -24,13 +24,13 @@ use crate::mailbox::Mailbox;
 use crate::reason::{ExitReason, JoinError};
 use crate::shim::{AtomicU64, AtomicUsize, Cell, Mutex, Ordering, lock, yield_now};
 use crate::stack::overflow::Name;
-use crate::task::{RunningTurn, TurnOwner};
+use crate::task::{RunningTurn, Task, TurnOwner};
 use crate::worker::Worker;
 use crate::{Handle, wait, worker};
 
 /// Messages that one turn handles before other actors get their turn: about as many short messages
 /// as fit into one timeslice.
-const MESSAGES_PER_TURN: u64 = 64;
+pub(super) const MESSAGES_PER_TURN: u64 = 64;
 
 pub(super) struct Body<A: Actor> {
     pub(super) mailbox_state: MailboxState,
@@ -118,25 +118,26 @@ impl<A: Actor> Body<A> {
         self.schedule_system();
     }
 
-    /// Reserves capacity and pushes the message, if the mailbox has capacity.
+    /// Reserves capacity and pushes the message, if the mailbox has capacity. Returns the number of
+    /// messages that now wait.
     pub(super) fn push(
         self: &Arc<Self>,
         priority: Priority,
         envelope: impl FnOnce() -> BoxedEnvelope<A>,
-    ) -> Result<(), PushError> {
+    ) -> Result<u64, PushError> {
         // The reader spins for a message that is reserved but not pushed yet, so this must not be
         // preempted.
         let _no_preempt = NoPreemptGuard::enter();
         match self.mailbox_state.reserve(self.capacity(priority)) {
-            ReserveResult::Reserved(idle) => {
+            ReserveResult::Reserved { is_idle, messages } => {
                 self.queues.push(priority, envelope());
                 if priority == Priority::High {
                     self.mailbox_state.set_system();
                 }
-                if idle {
+                if is_idle {
                     self.schedule();
                 }
-                Ok(())
+                Ok(messages)
             }
             ReserveResult::Full => Err(PushError::Full),
             ReserveResult::Closed => Err(PushError::Closed),
@@ -270,12 +271,15 @@ impl<A: Actor> Body<A> {
     }
 
     fn schedule(self: &Arc<Self>) {
-        self.schedule_turn(None);
+        self.schedule_turn(None, Worker::submit);
     }
 
-    /// Schedules a turn. With a report, it is the first turn of an incarnation whose state must be
-    /// created.
-    pub(super) fn schedule_turn(self: &Arc<Self>, report: Option<StartReport>) {
+    /// Schedules the first turn of an incarnation whose state must be created.
+    pub(super) fn schedule_start(self: &Arc<Self>, report: StartReport) {
+        self.schedule_turn(Some(report), Worker::submit);
+    }
+
+    fn schedule_turn(self: &Arc<Self>, report: Option<StartReport>, submit: fn(&Worker, Task)) {
         let turn = QueuedTurn {
             body: Some(Arc::clone(self)),
             report,
@@ -284,7 +288,8 @@ impl<A: Actor> Body<A> {
             id: self.id(),
             name: self.name.as_ref(),
         };
-        self.runtime.schedule_job(Some(owner), move || turn.run());
+        self.runtime
+            .schedule_job(Some(owner), submit, move || turn.run());
     }
 
     fn turn(self: Arc<Self>, report: Option<StartReport>) {
@@ -327,7 +332,7 @@ impl<A: Actor> Body<A> {
             Ok(result) => self.end(result, failed),
             Err(NextAction::Idle) => {}
             Err(NextAction::ReadMessage | NextAction::ReadSystem | NextAction::End) => {
-                self.schedule()
+                self.schedule_turn(None, Worker::submit_again);
             }
         }
     }

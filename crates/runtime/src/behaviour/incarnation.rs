@@ -109,7 +109,7 @@ impl<A: Actor> Restartable for Body<A> {
         self.mailbox_state.restart();
         // Senders that wait for capacity check again, and so do callers of `wait_restarted`.
         self.wake_senders();
-        self.schedule_turn(Some(report));
+        self.schedule_start(report);
         (pid, reported)
     }
 

@@ -49,8 +49,13 @@ pub(crate) struct MailboxState(AtomicU64);
 /// The result of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReserveResult {
-    /// The caller may push its message, and must then schedule a turn if this is `true`.
-    Reserved(bool),
+    /// The caller may push its message.
+    Reserved {
+        /// Whether the caller must then schedule a turn.
+        is_idle: bool,
+        /// The number of messages, including the caller's.
+        messages: u64,
+    },
     Full,
     Closed,
 }
@@ -111,7 +116,12 @@ impl MailboxState {
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return ReserveResult::Reserved(word & SCHEDULED == 0),
+                Ok(_) => {
+                    return ReserveResult::Reserved {
+                        is_idle: word & SCHEDULED == 0,
+                        messages: (word & MESSAGES) + 1,
+                    };
+                }
                 Err(now) => word = now,
             }
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use thalweg_queue::no_preempt::lock;
 use thalweg_queue::{Overflow, SendError, clock};
 
-use super::body::{Body, PushError};
+use super::body::{Body, MESSAGES_PER_TURN, PushError};
 use super::envelope_queue::{BoxedEnvelope, Payload};
 use super::priority_queues::Priority;
 use super::reply::{ReplyTo, reply_cell};
@@ -24,6 +24,10 @@ use crate::{channel, wait, worker};
 
 /// Messages that a full mailbox dropped.
 static DROPPED: Limit = Limit::new();
+
+/// The number of messages that an actor handles in a row if one other task is ready. A sender lets
+/// it do that each time when so many more messages wait, so that they are still in a cache.
+const MESSAGES_IN_A_ROW: u64 = MESSAGES_PER_TURN * worker::TURNS_IN_A_ROW;
 
 /// Timeouts from this one on need not be compared with the clock once more before the wait.
 const LONG: Duration = Duration::from_millis(10);
@@ -327,8 +331,14 @@ impl<A: Actor> ActorRef<A> {
             let pushed = self.body.push(self.priority, || {
                 BoxedEnvelope::traced(contents.take().expect("the message is pushed once"))
             });
-            let Err(refused) = pushed else {
-                return Ok(());
+            let refused = match pushed {
+                Ok(waiting) => {
+                    if !P::IS_AWAITED && waiting.is_multiple_of(MESSAGES_IN_A_ROW) {
+                        worker::offer_turn();
+                    }
+                    return Ok(());
+                }
+                Err(refused) => refused,
             };
             let waits = matches!(
                 self.body.mailbox.overflow,

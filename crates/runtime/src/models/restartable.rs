@@ -451,7 +451,7 @@ fn state_word_passes_messages_on_and_admits_one_turn() {
             let cast = {
                 let accepted = Arc::clone(&accepted);
                 move |actor: &(MailboxState, UnsafeCell<Counts>)| match actor.0.reserve(8) {
-                    ReserveResult::Reserved(makes) => {
+                    ReserveResult::Reserved { is_idle: makes, .. } => {
                         accepted.fetch_add(1, Relaxed);
                         if makes {
                             turn(actor);

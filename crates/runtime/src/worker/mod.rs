@@ -76,6 +76,9 @@ const ROUND_INTERVAL_NS: u64 = 1_000_000;
 const CACHED_FIBERS: usize = 32;
 /// The value of tokio. Two actors that wake each other must not starve the others.
 const MAX_LIFO_IN_A_ROW: u32 = 3;
+/// The number of turns of an actor in a row if one other task is ready: one from the queue, and the
+/// others from the LIFO slot.
+pub(crate) const TURNS_IN_A_ROW: u64 = MAX_LIFO_IN_A_ROW as u64 + 1;
 
 pub(crate) struct Worker {
     index: usize,
@@ -167,6 +170,14 @@ pub(crate) fn current_actor() -> Option<ActorId> {
 /// no task.
 pub(crate) fn running() -> Option<Task> {
     current()?.running()
+}
+
+/// Lets other tasks of the caller's worker run, if the caller is one and may be suspended.
+#[cold]
+pub(crate) fn offer_turn() {
+    if let Some(worker) = current() {
+        worker.offer_turn();
+    }
 }
 
 /// Returns the name of the task that runs on the current thread. A signal handler may call it:
@@ -569,6 +580,42 @@ impl Worker {
         } else {
             self.enqueue(task);
         }
+    }
+
+    /// Queues the next turn of an actor. The caller is the turn before, which has used up its budget.
+    ///
+    /// If that turn was short and one other task is ready, which may be the one that sends the messages,
+    /// the next turn stays here. On another worker, each message would cost more than it takes to
+    /// handle it, because both workers write to the mailbox.
+    pub(crate) fn submit_again(&self, task: Task) {
+        if self.scheduler.is_stopping() {
+            return cancel(task);
+        }
+        let goes_on = self.lifo_slot.get().is_none();
+        if goes_on && self.ready.is_empty() {
+            self.lifo_slot.set(Some(task));
+        } else if !self.was_short() {
+            self.enqueue(task);
+        } else if goes_on && self.lifo_in_a_row.get() < MAX_LIFO_IN_A_ROW {
+            self.lifo_slot.set(Some(task));
+        } else if self.has_at_most_one_ready() {
+            self.ready.push(task);
+        } else {
+            self.enqueue(task);
+        }
+    }
+
+    /// Whether the running task has had one slice, and took so little time in it that moving its next
+    /// turn to another worker would not be worth a wake-up.
+    fn was_short(&self) -> bool {
+        let slices = self.running.get().map(|task| task.header().slices.get());
+        slices == Some(1) && self.slice.is_short()
+    }
+
+    /// Whether at most one task is ready here, besides the running one.
+    fn has_at_most_one_ready(&self) -> bool {
+        let in_slot = usize::from(self.lifo_slot.get().is_some());
+        in_slot + self.ready.iter().take(2).count() <= 1
     }
 
     /// Queues a new task that an idle worker may start at once.

@@ -1,7 +1,8 @@
 //! Guarantees of actors that handle messages.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use thalweg_queue::{Overflow, SendError};
@@ -124,6 +125,52 @@ fn casts_of_many_senders_are_all_handled() {
                 .collect();
             assert_eq!(its, (0..500).collect::<Vec<_>>());
         }
+    });
+}
+
+#[test]
+fn actor_handles_messages_while_its_sender_sends_many() {
+    run(|| {
+        let log = start(Log::default());
+        for number in 0..10_000 {
+            log.cast(Add(number)).unwrap();
+            assert!(log.len() <= 512, "{} messages wait", log.len());
+        }
+        assert_eq!(log.call(Seen).unwrap(), (0..10_000).collect::<Vec<_>>());
+    });
+}
+
+/// A receiver whose handlers take little time stays on the sender's worker.
+#[test]
+#[cfg_attr(
+    any(miri, thalweg_threads),
+    ignore = "identifies a worker by its thread"
+)]
+fn actor_whose_handlers_take_long_moves_to_an_idle_worker() {
+    struct Works(Arc<AtomicBool>);
+    impl Actor for Works {}
+    impl Handler<ThreadId> for Works {
+        type Reply = ();
+        fn handle(&mut self, sender: ThreadId, _: &Context<'_, Self>) {
+            let until = Instant::now() + Duration::from_micros(50);
+            while Instant::now() < until {}
+            if std::thread::current().id() != sender {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+    runtime::init(Config::with_workers(2)).unwrap().run(|| {
+        let moved = Arc::new(AtomicBool::new(false));
+        let mailbox = Mailbox::default();
+        let works = Builder::new().mailbox(mailbox).start(Works(moved.clone()));
+        // A full mailbox makes the sender wait.
+        for _ in 0..100_000 {
+            if moved.load(Ordering::Relaxed) {
+                return;
+            }
+            works.cast(std::thread::current().id()).unwrap();
+        }
+        panic!("every message was handled on the sender's worker");
     });
 }
 

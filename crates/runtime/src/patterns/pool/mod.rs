@@ -23,6 +23,7 @@ use crate::supervisor::{
     SupervisorStartError,
 };
 use crate::sync::{ClosableWaitError, Mutex};
+use crate::worker;
 
 /// A failure is usually caused by the job and not by the worker. The worker is therefore back soon,
 /// and a worker whose state cannot be created does not hold up the others.
@@ -289,7 +290,7 @@ impl<J: Send + 'static, R: Send + 'static> Inner<J, R> {
     fn end_with_supervisor(&self) {
         let (core, runtime) = (Arc::downgrade(&self.core), self.runtime.clone());
         let listener = DownListener::Callback(Box::new(move |_| {
-            runtime.schedule_job(None, move || {
+            runtime.schedule_job(None, worker::Worker::submit, move || {
                 if let Some(core) = core.upgrade() {
                     core.end();
                 }
