@@ -334,7 +334,7 @@ impl<A: Actor> ActorRef<A> {
             let refused = match pushed {
                 Ok(waiting) => {
                     if !P::IS_AWAITED && waiting.is_multiple_of(MESSAGES_IN_A_ROW) {
-                        worker::offer_turn();
+                        worker::yield_if_allowed();
                     }
                     return Ok(());
                 }

@@ -172,11 +172,14 @@ pub(crate) fn running() -> Option<Task> {
     current()?.running()
 }
 
-/// Lets other tasks of the caller's worker run, if the caller is one and may be suspended.
+/// A preemption point at which the actor yields at once if others wait.
 #[cold]
-pub(crate) fn offer_turn() {
-    if let Some(worker) = current() {
-        worker.offer_turn();
+#[inline(never)]
+pub(crate) fn yield_if_allowed() {
+    if let Some(worker) = current()
+        && sections::is_allowed()
+    {
+        worker.yield_now();
     }
 }
 

@@ -202,22 +202,6 @@ impl Worker {
         }
     }
 
-    /// Lets other tasks run, if there are any and the running task may be suspended. Does not unwind.
-    #[cold]
-    pub(crate) fn offer_turn(&self) {
-        let Some(task) = self.running.get() else {
-            return;
-        };
-        if sections::is_allowed()
-            && sections::is_unguarded()
-            && !is_unwinding()
-            && !self.scheduler.is_stopping()
-            && self.has_other_work()
-        {
-            self.suspend_ready(task);
-        }
-    }
-
     /// Yields if any other task waits, in the queue or elsewhere.
     #[inline(never)]
     fn yield_unless_alone(&self) {
