@@ -10,7 +10,10 @@ use thalweg_port::{
     Client, Code, Incoming, Instance, Method, MethodOptions, Package, Port, QueueLimits, Service,
 };
 use thalweg_queue::clock;
-use thalweg_runtime::{Config, Runtime, StartError};
+use thalweg_runtime::{
+    Actor, Config, Context, Handler, Runtime, Sender, StartError, channel, runtime, start,
+    yield_now,
+};
 use thalweg_wire::{Decode, message};
 
 /// Keeps its calls and never answers them.
@@ -108,6 +111,38 @@ fn runtime_without_threads_is_not_started_and_starts_later() {
         "{refused:?}"
     );
     assert!(Runtime::start(Config::with_workers(1)).is_ok());
+}
+
+#[test]
+fn timers_of_a_runtime_without_threads_fire() {
+    struct Late(Sender<u32>);
+    impl Actor for Late {}
+    impl Handler<u32> for Late {
+        type Reply = ();
+        fn handle(&mut self, number: u32, _: &Context<'_, Self>) {
+            self.0.send(number).unwrap();
+        }
+    }
+    let in_order = || {
+        runtime::run(|| {
+            let (sender, receiver) = channel();
+            let late = start(Late(sender));
+            // The worker sleeps until the first one is due, and is busy until the others are.
+            late.send_after(Duration::from_millis(60), 3);
+            late.send_after(Duration::from_millis(30), 2);
+            late.send_after(Duration::from_millis(10), 1);
+            let first = receiver.recv().unwrap();
+            let next = || loop {
+                match receiver.try_recv() {
+                    Ok(number) => return number,
+                    Err(_) => yield_now(),
+                }
+            };
+            (first, next(), next())
+        })
+    };
+    assert_eq!(without_threads(in_order), (1, 2, 3));
+    assert_eq!(in_order(), (1, 2, 3));
 }
 
 #[test]

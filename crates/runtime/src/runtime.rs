@@ -66,8 +66,8 @@ use crate::worker::{self, Worker, trace};
 /// counts against the budget of that one task, and never becomes ready after 128 steps.
 ///
 /// # Panics
-/// If `main` panics (with the same payload); if the caller is an actor already (use [`spawn`]); if
-/// a `THALWEG_*` environment variable is invalid; or if the system has no thread for the timers.
+/// If `main` panics (with the same payload); if the caller is an actor already (use [`spawn`]); or if
+/// a `THALWEG_*` environment variable is invalid.
 pub fn run<T: 'static>(main: impl FnOnce() -> T + 'static) -> T {
     match init(Config::with_workers(1)) {
         Ok(ready) => ready.run(main),
@@ -115,8 +115,7 @@ impl CheckedConfig {
     /// thread.
     ///
     /// # Panics
-    /// If `main` panics (with the same payload), if the caller is an actor already, or if the
-    /// system has no thread for the timers.
+    /// If `main` panics (with the same payload), or if the caller is an actor already.
     pub fn run<T: 'static>(self, main: impl FnOnce() -> T + 'static) -> T {
         assert!(
             worker::current().is_none(),
@@ -124,9 +123,6 @@ impl CheckedConfig {
         );
         let runtime = Runtime::new(self.config);
         let scheduler = &runtime.handle.scheduler;
-        if let Err(error) = scheduler.timers.start() {
-            panic!("{}", StartError::Thread(error));
-        }
         let index = scheduler
             .next_worker()
             .expect("no worker runs yet, and there is at least one");

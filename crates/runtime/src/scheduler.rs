@@ -167,6 +167,8 @@ impl Scheduler {
         let statuses = workers
             .iter()
             .map(|shared: &WorkerShared| Arc::clone(&shared.status));
+        let first_worker = workers[0].remote_queue;
+        let timers = Timers::new(move || first_worker.fence_and_unpark());
         Self {
             watcher: Watcher::new(config.stall, statuses),
             workers,
@@ -183,7 +185,7 @@ impl Scheduler {
             outside: CounterSet::default(),
             actor_table: config.inspect.then(|| ActorTable::new(config.workers)),
             config,
-            timers: Timers::default(),
+            timers,
             injector_slot: InjectorSlot::new(),
             injector: Injector::new(),
             turns_without_stack: Injector::new(),

@@ -1,4 +1,4 @@
-//! Trimming: returns unused memory of stacks to the system while a worker is idle.
+//! Trimming: returns unused memory of stacks to the system when a worker has been idle for a while.
 //!
 //! A page that an actor touched stays with its stack. Without trimming, one actor with a deep stack
 //! would cost that memory forever. The kernel is not asked first which pages have memory: that call
@@ -25,6 +25,11 @@ const WARM_STACKS: usize = 4;
 const WARM_STACKS_AT_RELEASE: usize = 64;
 
 impl Magazine {
+    /// Whether a trim would find stacks that were used since the last one.
+    pub(crate) fn needs_trim(&self) -> bool {
+        self.clean < self.slots.len().saturating_sub(WARM_STACKS) || self.depot.needs_trim()
+    }
+
     /// Trims a few stacks of this magazine, or else of the depot. Returns whether there are more;
     /// the caller then looks for work before it calls this again.
     #[cold]

@@ -1,11 +1,17 @@
 //! The idle worker: it looks for work at other workers, then sleeps.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use thalweg_queue::{AdaptiveSpin, clock};
 
 use super::Worker;
 use crate::poller::PollTimeout;
+
+/// How long a worker is idle before it returns memory. Memory that is used again within that time is
+/// not returned: a trim and the faults after it cost several microseconds for each stack, and with
+/// several threads each trim interrupts their processors.
+const TRIM_DELAY: Duration = Duration::from_millis(100);
 
 /// The number of searches between two polls for IO events. A poll is a system call.
 const POLL_INTERVAL: u32 = 8;
@@ -23,10 +29,13 @@ impl Worker {
         if self.remote_queue.is_empty() && self.poll() {
             return;
         }
-        let deadline = match (self.wheel.next_deadline(), self.next_retry()) {
-            (Some(timer), Some(retry)) => Some(timer.min(retry)),
-            (timer, retry) => timer.or(retry),
-        };
+        let no_thread = self.scheduler.timers.deadline_for_workers();
+        let deadlines = [
+            self.wheel.next_deadline(),
+            self.next_retry(),
+            Some(no_thread).filter(|at| *at != u64::MAX),
+        ];
+        let deadline = deadlines.into_iter().flatten().min();
         let is_due = || deadline.is_some_and(|at| at <= clock::now());
         let looks = Cell::new(0_u32);
         let polls = || {
@@ -41,13 +50,19 @@ impl Worker {
             }
             return;
         }
+        let (trims, deadline) = self.plan_trim(deadline);
+        let is_due = || deadline.is_some_and(|at| at <= clock::now());
         let poller = self.used_poller();
         self.status.set_asleep();
         self.scheduler.prepare_park(self.index, poller.is_some());
         // Not checked while spinning, where every check counts: a task that waits for a stack can
         // wait that long.
-        let finds = || self.find_work() || self.has_new_shortage();
-        while !finds() && !is_due() && self.fibers(|fibers| fibers.stacks.trim()) {}
+        let finds = || {
+            self.find_work()
+                || self.has_new_shortage()
+                || self.scheduler.timers.deadline_for_workers() < no_thread
+        };
+        while trims && !finds() && !is_due() && self.fibers(|fibers| fibers.stacks.trim()) {}
         if !finds() {
             self.status.counts.sleeps.add(1);
             spin.sleep(|| match poller {
@@ -63,6 +78,26 @@ impl Worker {
         self.scheduler.watcher.wake();
         self.scheduler.finish_park(self.index);
         self.take_and_wake_another();
+    }
+
+    /// Decides whether the worker returns memory of its unused stacks before it sleeps: if no task has
+    /// run here for [`TRIM_DELAY`]. Until then, it sleeps no longer than that.
+    fn plan_trim(&self, deadline: Option<u64>) -> (bool, Option<u64>) {
+        if !self.fibers(|fibers| fibers.stacks.needs_trim()) {
+            return (false, deadline);
+        }
+        let (now, slices) = (clock::now(), self.status.counts.slices.get());
+        let (seen, due) = self.trim_at.get();
+        if seen == slices && due <= now {
+            return (true, deadline);
+        }
+        let due = if seen == slices {
+            due
+        } else {
+            now + TRIM_DELAY.as_nanos() as u64
+        };
+        self.trim_at.set((slices, due));
+        (false, Some(deadline.map_or(due, |at| at.min(due))))
     }
 
     /// `scheduler`'s rule 4: this worker takes one task, and wakes another worker if there are

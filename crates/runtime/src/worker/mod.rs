@@ -125,6 +125,8 @@ pub(crate) struct Worker {
     seen_shortages: Cell<usize>,
     /// The time at which the idle worker checks again.
     retry_at: Cell<Option<u64>>,
+    /// The number of slices when the worker last became idle, and the time from which it returns memory.
+    trim_at: Cell<(u64, u64)>,
     /// Whether the system refused the last stack that this worker did not get.
     short_of_memory: Cell<bool>,
     /// Whether the tasks that are being cancelled here are cancelled because of a stack shortage.
@@ -249,6 +251,7 @@ impl Worker {
             task_blocks: Blocks::new(),
             seen_shortages: Cell::new(0),
             retry_at: Cell::new(None),
+            trim_at: Cell::default(),
             short_of_memory: Cell::new(false),
             refusing: Cell::new(false),
         };
@@ -695,6 +698,7 @@ impl Worker {
         if !self.wheel.is_empty() {
             self.fire_due_timers();
         }
+        self.scheduler.timers.fire_without_thread();
     }
 
     fn fire_due_timers(&self) {
