@@ -253,7 +253,8 @@ impl<A: Actor> ActorRef<A> {
     }
 
     /// Sends a message, and discards the handler's reply. If the mailbox is full, its overflow
-    /// policy applies.
+    /// policy applies. Whenever a multiple of 256 messages waits, other actors may run before it
+    /// returns, so that a fast sender does not fill the memory.
     ///
     /// # Errors
     /// The message, if the actor has ended, if the mailbox is full and its policy does not wait, or
