@@ -26,7 +26,8 @@ use crate::{channel, wait, worker};
 static DROPPED: Limit = Limit::new();
 
 /// The number of messages that an actor handles in a row if one other task is ready. A sender lets
-/// it do that each time when so many more messages wait, so that they are still in a cache.
+/// other actors run when a multiple of this number of messages waits, so that the messages are still
+/// in a cache when they are handled.
 const MESSAGES_IN_A_ROW: u64 = MESSAGES_PER_TURN * worker::TURNS_IN_A_ROW;
 
 /// Timeouts from this one on need not be compared with the clock once more before the wait.
