@@ -50,6 +50,10 @@ impl Magazine {
 
     pub(crate) fn give(&mut self, _: Stack) {}
 
+    pub(crate) fn needs_trim(&self) -> bool {
+        false
+    }
+
     pub(crate) fn trim(&mut self) -> bool {
         false
     }
