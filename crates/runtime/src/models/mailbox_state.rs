@@ -145,11 +145,12 @@ fn turn_sees_the_writes_of_the_previous_turn() {
             }
         }
     }
-    let others: [fn(&MailboxState) -> bool; 3] = [
-        |state| state.reserve(8) == ReserveResult::Reserved(true),
-        MailboxState::stop,
-        MailboxState::close,
-    ];
+    fn schedules(state: &MailboxState) -> bool {
+        let reserved = state.reserve(8);
+        matches!(reserved, ReserveResult::Reserved { is_idle: true, .. })
+    }
+    let others: [fn(&MailboxState) -> bool; 3] =
+        [schedules, MailboxState::stop, MailboxState::close];
     for other in others {
         model(move || {
             let actor = loom::sync::Arc::new((MailboxState::new(), UnsafeCell::new(0)));
@@ -161,7 +162,7 @@ fn turn_sees_the_writes_of_the_previous_turn() {
                     }
                 }
             });
-            if actor.0.reserve(8) == ReserveResult::Reserved(true) {
+            if schedules(&actor.0) {
                 turn(&actor);
             }
             sender.join().unwrap();
