@@ -248,8 +248,7 @@ impl Runtime {
 
     /// Starts a runtime on background threads, named `tw-worker-N`. They block all signals except
     /// that of [`stall`](crate::stall). The first worker starts now; each of the others starts when
-    /// there is work for it. The timer thread, `tw-timer`, also starts now, so that setting a
-    /// deadline cannot fail later.
+    /// there is work for it. The timer thread, `tw-timer`, also starts now.
     ///
     /// # Errors
     /// A setting is out of range, or the system has no thread. Nothing remains started in this
