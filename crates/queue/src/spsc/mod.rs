@@ -159,6 +159,7 @@ impl<T> Pop for Rx<T> {
         Some(shared.core.send_waiters.signal_returning(value))
     }
 
+    #[inline(always)]
     fn try_pop(&self) -> Option<T> {
         if !self.has_value() {
             return None;
