@@ -29,13 +29,14 @@ impl Worker {
         if self.remote_queue.is_empty() && self.poll() {
             return;
         }
+        let mut deadline = match (self.wheel.next_deadline(), self.next_retry()) {
+            (Some(timer), Some(retry)) => Some(timer.min(retry)),
+            (timer, retry) => timer.or(retry),
+        };
         let no_thread = self.scheduler.timers.deadline_for_workers();
-        let deadlines = [
-            self.wheel.next_deadline(),
-            self.next_retry(),
-            Some(no_thread).filter(|at| *at != u64::MAX),
-        ];
-        let deadline = deadlines.into_iter().flatten().min();
+        if no_thread != u64::MAX {
+            deadline = Some(deadline.map_or(no_thread, |at| at.min(no_thread)));
+        }
         let is_due = || deadline.is_some_and(|at| at <= clock::now());
         let looks = Cell::new(0_u32);
         let polls = || {
@@ -82,10 +83,17 @@ impl Worker {
 
     /// Decides whether the worker returns memory of its unused stacks before it sleeps: if no task has
     /// run here for [`TRIM_DELAY`]. Until then, it sleeps no longer than that.
+    #[inline(always)]
     fn plan_trim(&self, deadline: Option<u64>) -> (bool, Option<u64>) {
-        if !self.fibers(|fibers| fibers.stacks.needs_trim()) {
-            return (false, deadline);
+        match self.fibers(|fibers| fibers.stacks.needs_trim()) {
+            true => self.plan_needed_trim(deadline),
+            false => (false, deadline),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn plan_needed_trim(&self, deadline: Option<u64>) -> (bool, Option<u64>) {
         let (now, slices) = (clock::now(), self.status.counts.slices.get());
         let (seen, due) = self.trim_at.get();
         if seen == slices && due <= now {
