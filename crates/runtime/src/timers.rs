@@ -2,9 +2,9 @@
 //! deadline.
 //!
 //! The first timer starts the thread, unless the runtime has threads anyway: then it starts with the
-//! runtime. A process with one thread is faster without it, because the kernel locks nothing in its
-//! table of descriptors. It does not tick: without timers it sleeps. Setting a timer wakes it only if
-//! the new timer is the earliest.
+//! runtime. A process with one thread is faster without it, because the kernel then counts no
+//! references to its table of descriptors. The thread does not tick: without timers it sleeps.
+//! Setting a timer wakes it only if the new timer is the earliest.
 //!
 //! Setting a timer cannot fail. If the system refuses the thread, the workers fire the timers,
 //! together with those of their wheels, and the first worker sleeps no longer than until the earliest
