@@ -1,8 +1,12 @@
 //! The reader's side of a lane.
 
 use super::{Block, LINE, Lane, Reader, ValueCell};
+use crate::prefetch;
 use crate::sync::Ordering;
 use std::ptr;
+
+/// How many lines ahead of its own the reader prefetches.
+const PREFETCHED_LINES: usize = 4;
 
 impl<T> Lane<T> {
     #[inline(always)]
@@ -57,6 +61,10 @@ impl<T> Lane<T> {
         }
         if is_next {
             cursor.line.set(line);
+            let ahead = line.wrapping_add(PREFETCHED_LINES * Self::STRIDE);
+            if ahead < cursor.end.get() {
+                prefetch::line(ahead);
+            }
         }
         // The stamp may belong to the next lap, so it is limited to the end of the line.
         cursor

@@ -1,6 +1,7 @@
 //! The receiving half of an `mpsc` channel.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::fmt;
 use std::ptr;
 
@@ -25,6 +26,8 @@ pub struct Rx<T> {
     /// How many values of the turn are left.
     left: Cell<usize>,
     lanes: RefCell<LaneScan<T>>,
+    /// Values from the shared lane.
+    taken: RefCell<VecDeque<T>>,
 }
 
 // SAFETY: `current` points into `lanes`, which is Send.
@@ -61,6 +64,7 @@ impl<T> Rx<T> {
             current: Cell::new(ptr::null()),
             left: Cell::new(0),
             lanes,
+            taken: RefCell::default(),
         }
     }
 
@@ -248,7 +252,7 @@ impl<T> Pop for Rx<T> {
                         // SAFETY: there is a value.
                         known => (known, Some(unsafe { lane_rx.pop() })),
                     },
-                    None => (1, self.shared.shared_lane.pop()),
+                    None => (1, self.shared.shared_lane.pop(&mut self.taken.borrow_mut())),
                 };
                 if value.is_some() {
                     self.left.set(left.saturating_sub(count));
@@ -271,8 +275,9 @@ impl<T> Pop for Rx<T> {
                 match self.current() {
                     Some(lane_rx) => got = lane_rx.pop_some(here, |value| values.push(value)),
                     None => {
+                        let mut taken = self.taken.borrow_mut();
                         while got < here
-                            && let Some(value) = self.shared.shared_lane.pop()
+                            && let Some(value) = self.shared.shared_lane.pop(&mut taken)
                         {
                             values.push(value);
                             got += 1;

@@ -1,12 +1,14 @@
 //! The lane that all senders without their own lane share.
 
 use std::collections::VecDeque;
+use std::mem;
 
 use crate::error::CapacityError;
 use crate::ring::Ring;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// A ring if the channel is bounded, otherwise a list behind a lock.
+/// A ring if the channel is bounded, otherwise a list behind a lock. The receiver takes all values of
+/// the list at once.
 #[expect(
     clippy::large_enum_variant,
     reason = "a channel has one, on the heap with the rest of it"
@@ -18,7 +20,7 @@ pub(super) enum SharedLane<T> {
 
 pub(super) struct List<T> {
     values: Mutex<VecDeque<T>>,
-    /// Changed under the lock, read without it.
+    /// Stored under the lock.
     pushed: AtomicUsize,
     popped: AtomicUsize,
 }
@@ -42,24 +44,30 @@ impl<T> SharedLane<T> {
             Self::List(list) => {
                 let mut values = lock(&list.values);
                 values.push_back(value);
-                list.pushed.fetch_add(1, Ordering::Release);
+                let pushed = list.pushed.load(Ordering::Relaxed) + 1;
+                list.pushed.store(pushed, Ordering::Release);
                 Ok(())
             }
         }
     }
 
-    pub(super) fn pop(&self) -> Option<T> {
-        match self {
-            Self::Ring(ring) => ring.pop(),
-            Self::List(_) if self.len() == 0 => None,
-            Self::List(list) => {
-                let value = lock(&list.values).pop_front();
-                if value.is_some() {
-                    list.popped.fetch_add(1, Ordering::Relaxed);
-                }
-                value
+    /// Called by the receiver. `taken` has the values that it has taken from the list.
+    pub(super) fn pop(&self, taken: &mut VecDeque<T>) -> Option<T> {
+        let list = match self {
+            Self::Ring(ring) => return ring.pop(),
+            Self::List(list) => list,
+        };
+        if taken.is_empty() {
+            if self.len() == 0 {
+                return None;
             }
+            mem::swap(&mut *lock(&list.values), taken);
         }
+        let value = taken.pop_front()?;
+        // Only the receiver stores it.
+        let popped = list.popped.load(Ordering::Relaxed) + 1;
+        list.popped.store(popped, Ordering::Relaxed);
+        Some(value)
     }
 
     #[inline]
