@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::ptr;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use thalweg_queue::{ParkResult, Parker, clock};
 use crate::exit::Pid;
 use crate::id::ActorId;
 use crate::reason::JoinError;
+use crate::remote_queue::RemoteQueue;
 use crate::sections;
 use crate::shim::spin_loop;
 use crate::task::{JoinWaker, Joiner, Task};
@@ -149,7 +151,11 @@ unsafe fn wait_for(task: Task, deadline: Option<u64>) -> bool {
     sections::may_park();
     let ended = match wait::actor() {
         // SAFETY: the caller's contract.
-        Some((worker, me)) => unsafe { wait_as_actor(task, me, || worker.park_task(me, deadline)) },
+        Some((worker, me)) => unsafe {
+            wait_as_actor(task, me, worker.remote_queue, || {
+                worker.park_task(me, deadline)
+            })
+        },
         // SAFETY: the caller's contract.
         None => unsafe { wait_as_thread(task, deadline) },
     };
@@ -159,16 +165,21 @@ unsafe fn wait_for(task: Task, deadline: Option<u64>) -> bool {
     ended
 }
 
-/// `me` is the calling actor, and `park` parks it until it is woken.
+/// `me` is the calling actor, `queue` is that of its worker, and `park` parks it until it is woken.
 ///
 /// # Safety
 /// That of [`wait_for`].
 #[inline(always)]
-pub(crate) unsafe fn wait_as_actor(task: Task, me: Task, park: impl Fn() -> WakeReason) -> bool {
+pub(crate) unsafe fn wait_as_actor(
+    task: Task,
+    me: Task,
+    queue: *const RemoteQueue,
+    park: impl Fn() -> WakeReason,
+) -> bool {
     let state = &task.header().state;
     // SAFETY: the slot is the caller's, and every return path gives the slot back. We return only after
     // `RELEASED`, or after the slot was taken back.
-    if !unsafe { task.join(Joiner::Waker(JoinWaker::Actor(me))) } {
+    if !unsafe { task.join(Joiner::Waker(JoinWaker::Actor(me)), queue) } {
         return true;
     }
     loop {
@@ -196,7 +207,7 @@ pub(crate) unsafe fn wait_as_actor(task: Task, me: Task, park: impl Fn() -> Wake
 unsafe fn wait_as_thread(task: Task, deadline: Option<u64>) -> bool {
     let parker = Parker::current();
     // SAFETY: as for an actor.
-    if !unsafe { task.join(Joiner::Waker(JoinWaker::Waker(parker.waker()))) } {
+    if !unsafe { task.join(Joiner::Waker(JoinWaker::Waker(parker.waker())), ptr::null()) } {
         return true;
     }
     while !task.header().state.is_complete() {
@@ -216,7 +227,7 @@ impl<T> Future for JoinHandle<T> {
             self.polled = true;
             let joiner = Joiner::Waker(JoinWaker::Waker(context.waker().clone()));
             // SAFETY: the slot is ours after `reclaim_slot`.
-            if unsafe { self.task.join(joiner) } {
+            if unsafe { self.task.join(joiner, ptr::null()) } {
                 return Poll::Pending;
             }
         }

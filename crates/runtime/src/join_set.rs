@@ -15,6 +15,7 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::ptr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -105,7 +106,7 @@ impl<T> JoinSet<T> {
         let task = handle.task();
         let joiner = Joiner::Set(Arc::clone(&self.finished));
         // SAFETY: the slot belongs to the handle, which is ours.
-        let is_registered = handle.reclaim_slot() && unsafe { task.join(joiner) };
+        let is_registered = handle.reclaim_slot() && unsafe { task.join(joiner, ptr::null()) };
         let place = u32::try_from(self.members.insert(handle));
         let place = place.expect("a set has at most 2^32 actors");
         task.header().join_set_index.set(place);

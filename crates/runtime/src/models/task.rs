@@ -1,6 +1,7 @@
 //! Models of `task` and `task::state`: a task ends while other threads join it, detach it, or wake
 //! it.
 
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Wake, Waker};
@@ -124,7 +125,7 @@ fn actor_of_another_worker_joins_and_ends() {
             WakeReason::Woken
         };
         // SAFETY: the slot belongs to this handle.
-        assert!(unsafe { wait_as_actor(handle.task(), me, park) });
+        assert!(unsafe { wait_as_actor(handle.task(), me, ptr::null(), park) });
         let output: DropCounter = handle.join().unwrap();
         drop(output);
         finish(queue, (me, my_handle), worker);
@@ -143,7 +144,7 @@ fn actor_of_another_worker_gives_up_its_join_and_ends() {
         let (me, my_handle) = new_task(|| ());
         bind(me, queue);
         // SAFETY: the slot belongs to this handle.
-        let _ = unsafe { wait_as_actor(handle.task(), me, || WakeReason::TimedOut) };
+        let _ = unsafe { wait_as_actor(handle.task(), me, ptr::null(), || WakeReason::TimedOut) };
         drop(handle);
         finish(queue, (me, my_handle), worker);
     });

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::{FinishedStack, Header, Task};
+use crate::remote_queue::RemoteQueue;
 use crate::shim::Ordering;
-use crate::worker;
 
 /// What the end of a task wakes.
 pub(crate) enum JoinWaker {
@@ -59,20 +59,15 @@ impl Header {
 }
 
 impl Task {
-    /// Registers a joiner on behalf of the handle. Returns `false` if the task has ended.
+    /// Registers a joiner on behalf of the handle. Returns `false` if the task has ended. `queue` is
+    /// that of the worker on which the joiner runs, if the joiner is an actor; otherwise null.
     ///
     /// # Safety
     /// The caller is the handle, and the joiner field belongs to it (`task::state`'s rule 1). If
     /// the joiner is an actor, it is the current one, and it does not end before it is woken or the
     /// joiner is taken back.
-    pub(crate) unsafe fn join(self, joiner: Joiner) -> bool {
+    pub(crate) unsafe fn join(self, joiner: Joiner, queue: *const RemoteQueue) -> bool {
         let header = self.header();
-        let queue = match joiner {
-            Joiner::Waker(JoinWaker::Actor(_)) => {
-                worker::current().map_or(std::ptr::null(), |w| std::ptr::from_ref(w.remote_queue))
-            }
-            Joiner::Waker(JoinWaker::Waker(_)) | Joiner::Set(_) => std::ptr::null(),
-        };
         header
             .joiner_queue
             .store(queue.cast_mut(), Ordering::Relaxed);
