@@ -1,5 +1,6 @@
 //! One run: its settings, and the state that the workloads share.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::env;
 use std::time::Duration;
@@ -8,8 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::interleave::Plan;
 use crate::problem::Problem;
+use crate::round_trip::RoundTrips;
 use crate::workloads::{Knob, Workload};
-use crate::{hosts, tools};
+use crate::{hosts, round_trip, tools};
 
 /// Fewest samples of a side; also the default of workloads that do not set their own number.
 pub const FEWEST_SAMPLES: usize = 5;
@@ -23,6 +25,8 @@ pub struct Lab {
     with_1mib: bool,
     set: BTreeMap<String, String>,
     progress: ProgressBar,
+    /// The round trips that were measured since [`take_round_trips`](Self::take_round_trips).
+    round_trips: RefCell<Vec<f64>>,
     /// The peers: name and version.
     pub peers: BTreeMap<String, String>,
     /// The knobs and their values.
@@ -55,6 +59,7 @@ impl Lab {
             with_1mib: false,
             set: BTreeMap::new(),
             progress,
+            round_trips: RefCell::default(),
             peers: BTreeMap::new(),
             knobs,
         }
@@ -176,6 +181,17 @@ impl Lab {
     /// Removes the bar before other output is printed.
     pub fn end(&self) {
         self.progress.finish_and_clear();
+    }
+
+    /// Measures how far apart two processors are now ([`round_trip`]).
+    pub fn note_round_trip(&self) {
+        self.round_trips.borrow_mut().extend(round_trip::measure());
+    }
+
+    /// The round trips since the last call, if there were any.
+    #[must_use]
+    pub fn take_round_trips(&self) -> Option<RoundTrips> {
+        RoundTrips::of(&self.round_trips.take())
     }
 
     /// The measured commit.

@@ -54,6 +54,7 @@ pub mod processes;
 pub mod regress;
 pub mod report;
 pub mod result_file;
+pub mod round_trip;
 pub mod rust_host;
 pub mod statistics;
 pub mod summary;

@@ -99,6 +99,14 @@ const CALLER: &str = "LAB_CALLER_CPU";
 pub fn move_caller() -> Result<(), Problem> {
     let cpu = env::var(CALLER).ok().and_then(|cpu| cpu.parse().ok());
     let Some(cpu) = cpu else { return Ok(()) };
+    move_this_thread(cpu)
+}
+
+/// Moves this thread to one processor.
+///
+/// # Errors
+/// The kernel refuses it.
+pub fn move_this_thread(cpu: usize) -> Result<(), Problem> {
     let mut there = CpuSet::new();
     there.set(cpu);
     sched_setaffinity(None, &there).map_err(|errno| affinity_problem(errno.into()))

@@ -94,6 +94,7 @@ pub fn measure<P: Process>(
     lab.begin(title, sides * (plan.warm_up * shares.len() + plan.rounds));
     let mut taken: Vec<Samples<P::Sample>> = (0..sides).map(|_| Samples::default()).collect();
     for (number, rounds) in (0..).zip(shares) {
+        lab.note_round_trip();
         let process = RefCell::new(start()?);
         let mut turns: Vec<Side<'_, P::Sample>> = Vec::with_capacity(sides);
         for place in 0..sides {
@@ -102,6 +103,7 @@ pub fn measure<P: Process>(
         }
         let samples = interleave(&mut turns, Plan { rounds, ..plan }, || lab.step())?;
         drop(turns);
+        lab.note_round_trip();
         process.into_inner().finish()?;
         for (all, new) in taken.iter_mut().zip(samples) {
             all.extend(number, new);

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::judgement::{Figures, NOT_JUDGED, Target, judge};
+use crate::round_trip::RoundTrips;
 use crate::statistics::{self, Interval, Ratio, Samples, interval, median, ratio_of_pairs};
 
 /// The number of this schema.
@@ -40,6 +41,9 @@ pub struct Report {
     pub knobs: BTreeMap<String, String>,
     /// The commit, with `-dirty` if the work tree had changes.
     pub commit: String,
+    /// How far apart two processors were, by the workload that was measured. Missing in older files.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub round_trips: BTreeMap<String, RoundTrips>,
     /// The rows.
     pub results: Vec<Row>,
 }
@@ -462,6 +466,7 @@ pub(crate) mod tests {
             peers: BTreeMap::new(),
             knobs: BTreeMap::new(),
             commit: "0123abcd".to_owned(),
+            round_trips: BTreeMap::new(),
             results: vec![
                 Row::new(
                     ("search_overhead", "boundary"),

@@ -51,6 +51,7 @@ fn made_up(folder: &Path, ratio: f64, cpu: &str) -> PathBuf {
         peers: BTreeMap::new(),
         knobs: BTreeMap::new(),
         commit: "0123abcd".to_owned(),
+        round_trips: BTreeMap::new(),
         results: vec![row.held_to(&Target::Ratio(1.0), None)],
     };
     let file = folder.join(format!("{cpu}-{ratio}.json.gz"));

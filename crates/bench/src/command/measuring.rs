@@ -1,5 +1,6 @@
 //! The common part of `run`, `regress` and `report`: selects workloads and measures them.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -9,6 +10,7 @@ use crate::command::tell;
 use crate::lab::Lab;
 use crate::problem::Problem;
 use crate::report::{Host, Report, SCHEMA, mark_best};
+use crate::round_trip::RoundTrips;
 use crate::workloads::Workload;
 use crate::{doctor, machine, tools};
 
@@ -116,8 +118,21 @@ pub fn measure(
     let mut problems = Vec::new();
     for workload in chosen {
         lab.note_knobs(workload);
+        lab.note_round_trip();
         let rows = (workload.run)(&mut lab);
+        lab.note_round_trip();
         lab.end();
+        if let Some(round_trips) = lab.take_round_trips() {
+            if round_trips.differ() {
+                let RoundTrips { least, greatest } = round_trips;
+                tell(format_args!(
+                    "the processors moved during {}: a cache line went back and forth in {least:.0} to {greatest:.0} ns",
+                    workload.name
+                ));
+            }
+            let name = workload.name.to_owned();
+            report.round_trips.insert(name, round_trips);
+        }
         match rows {
             Ok(mut rows) => {
                 mark_best(&mut rows);
@@ -146,6 +161,7 @@ pub fn begun(lab: &Lab, host: Host) -> Report {
         host,
         tools: tools::versions(),
         commit: lab.commit(),
+        round_trips: BTreeMap::new(),
         peers: lab.peers.clone(),
         knobs: lab.knobs.clone(),
         results: Vec::new(),
