@@ -51,6 +51,12 @@ impl Idle {
         Announcement::NoneIdle
     }
 
+    /// The number of workers that have no task now.
+    pub(crate) fn without_task(&self) -> usize {
+        let idle = self.idle.load(Ordering::Relaxed).count_ones() as usize;
+        idle + self.searching.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn begin_search(&self) {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }

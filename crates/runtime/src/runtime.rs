@@ -541,6 +541,19 @@ impl Handle {
         self.scheduler.is_stopping()
     }
 
+    /// Returns the number of workers that have a task now. It may be out of date when this returns.
+    ///
+    /// ```
+    /// let runtime = thalweg_runtime::Runtime::start(Default::default())?;
+    /// let handle = runtime.handle().clone();
+    /// let busy = runtime.handle().spawn(move || handle.busy_workers()).join();
+    /// assert!(busy.unwrap() >= 1);
+    /// # Ok::<(), thalweg_runtime::StartError>(())
+    /// ```
+    pub fn busy_workers(&self) -> usize {
+        self.scheduler.busy_workers()
+    }
+
     /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.scheduler.workers.len()

@@ -309,6 +309,11 @@ impl Scheduler {
         self.started.load(Ordering::Relaxed)
     }
 
+    /// The number of workers that have a task now.
+    pub(crate) fn busy_workers(&self) -> usize {
+        self.started().saturating_sub(self.idle.without_task())
+    }
+
     /// Calls `look` for each task that waits for a worker and is in no ring.
     pub(crate) fn for_each_waiting(self: &Arc<Self>, mut look: impl FnMut(Task)) {
         // A worker could free the task in the slot while `look` reads it.

@@ -14,8 +14,11 @@
 //!   wake-up. If no record arrived, the reader is armed. This is a wait with a limit, not a poll: a
 //!   stream without records wakes no reader.
 //!
-//! An event loop cannot spin, and nor can a reader on one processor. They linger from 2 us on. The
-//! option `linger` lets all readers of a stream linger instead of spinning, and sets the limit.
+//! An event loop cannot spin, and nor can a reader on one processor. They linger from 2 us on. If there
+//! are as many busy workers as processors, each time that a reader runs, it takes one of these away
+//! from them. It does not spin then, and lingers from 8 us on.
+//!
+//! The option `linger` lets all readers of a stream linger instead of spinning, and sets the limit.
 //!
 //! If a stream was full while its reader slept, it is small for its writers: they fill it in the
 //! time of one wake-up. A reader on its own thread then spins for 40 us before it lingers, as long
@@ -48,6 +51,10 @@ const MAX_LINGER_NS: u64 = 512_000;
 /// takes 5 us or more, so that several records arrive in its time. Five times the rate of 100,000
 /// records per second, up to which a reader is to be woken for each.
 const FAST_NS: u64 = 2_000;
+
+/// The same if workers use all processors, so that each wake-up takes one of these away from them. It is
+/// less than the time between two records at 100,000 per second.
+const FAST_IF_BUSY_NS: u64 = 8_000;
 
 /// The same for a reader that can spin. It takes a record in 100 to 200 ns.
 const FAST_FOR_SPIN_NS: u64 = 300;
@@ -199,7 +206,9 @@ impl StreamCore {
             if self.yield_for_records(deadline) {
                 return BeforeSleep::Readable;
             }
-        } else if spins_at(interval, self.options.linger_ns, spin::processors()) {
+        } else if spins_at(interval, self.options.linger_ns, spin::processors())
+            && !self.workers_use_all_processors()
+        {
             match self.spin_for_records(interval, deadline) {
                 Spun::Found => return BeforeSleep::Readable,
                 Spun::Missed => {
@@ -213,6 +222,11 @@ impl StreamCore {
             Some(until) => BeforeSleep::Linger(until),
             None => BeforeSleep::Sleep,
         }
+    }
+
+    fn workers_use_all_processors(&self) -> bool {
+        let processors = spin::processors();
+        processors > 1 && self.owner.runtime().busy_workers() >= processors
     }
 
     /// Spins as a waiting caller does. `interval` is the time between the last records.
@@ -248,11 +262,12 @@ impl StreamCore {
     /// the end of the linger time. Before that, `waker` is woken only if the stream becomes full or
     /// ends. `None`: the reader does not linger, and must be armed.
     fn start_linger(&self, interval: u64, waker: Waker) -> Option<u64> {
-        let mut queue = lock(&self.queue);
         let limit = match self.options.linger_ns {
             0 if interval < FAST_NS => MAX_LINGER_NS,
+            0 if interval < FAST_IF_BUSY_NS && self.workers_use_all_processors() => MAX_LINGER_NS,
             limit => limit,
         };
+        let mut queue = lock(&self.queue);
         if !std::mem::take(&mut queue.delivered_since_empty) || limit < MIN_LINGER_NS {
             queue.stop_linger();
             return None;

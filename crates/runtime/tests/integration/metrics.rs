@@ -284,6 +284,32 @@ fn remote_spawns_wakes_and_steals_are_counted() {
 }
 
 #[test]
+fn workers_are_busy_while_they_have_tasks() {
+    let runtime = Runtime::start(Config::with_workers(2)).unwrap();
+    let handle = runtime.handle();
+    let becomes_busy = |wanted: usize| {
+        while handle.busy_workers() != wanted {
+            std::thread::yield_now();
+        }
+    };
+    becomes_busy(0);
+    let goes_on = Arc::new(AtomicBool::new(true));
+    let keep_busy = || {
+        let goes_on = Arc::clone(&goes_on);
+        handle.spawn(move || while goes_on.load(Ordering::Relaxed) {})
+    };
+    let first = keep_busy();
+    becomes_busy(1);
+    let second = keep_busy();
+    becomes_busy(2);
+    goes_on.store(false, Ordering::Relaxed);
+    first.join().unwrap();
+    second.join().unwrap();
+    becomes_busy(0);
+    runtime.shutdown().expect("both have ended");
+}
+
+#[test]
 fn queued_jobs_are_a_gauge() {
     let runtime = Runtime::start(Config::with_workers(1)).expect("it starts");
     let handle = runtime.handle();
