@@ -281,9 +281,8 @@ fn mpsc(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         if barred && placement == "one_cpu" {
             hold_best(&mut rows, &ONE_CPU, lab.refusal());
         } else if barred && placement == "free" {
-            let limit = Target::Ratio(if producers == 2 { 0.75 } else { 0.6 });
             let refusal = rows::refusal(lab);
-            hold_best(&mut rows, &limit, refusal);
+            hold_best(&mut rows, &Target::Ratio(0.6), refusal);
             if crowd {
                 let target = Target::Metric("cost_vs_4", 2.0);
                 rows.push(beside_few(&measured).held_to(&target, refusal));
