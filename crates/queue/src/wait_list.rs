@@ -25,10 +25,10 @@
 //!    publishers wake nobody else. The thread clears WAKING before it checks again, with a full
 //!    fence between the two, because publishers also have a fence between publishing and reading
 //!    WAKING. If it gets its value and sees more, it wakes the next waiters. If other waiters are
-//!    behind it, SKIP_FENCE is set too: publishers then execute no fence, and the thread executes
-//!    the heavy barrier. Tasks do not set WAKING, because it is unknown when they are polled. A
-//!    woken task that sees more than it took also wakes the next waiters: the wake-up may have been
-//!    for a value that it did not take.
+//!    behind it, or after [`SLOW_WAKEUP`] publishes, SKIP_FENCE is set too: publishers then execute
+//!    no fence, and the thread executes the heavy barrier. Tasks do not set WAKING, because it is
+//!    unknown when they are polled. A woken task that sees more than it took also wakes the next
+//!    waiters: the wake-up may have been for a value that it did not take.
 //! 8. If a woken thread has not run for [`SLOW_WAKEUP_NS`], all processors are busy, perhaps with
 //!    waiters that spin for the value that it was woken for. Waiters therefore park without
 //!    spinning.
@@ -63,6 +63,9 @@ const ARMED: usize = 16;
 
 /// From this many messages between two sleeps on, the heavy barrier is cheaper.
 const BUSY: usize = if cfg!(loom) { 2 } else { 512 };
+
+/// From this many messages during a wake-up on, the woken thread executes the heavy barrier.
+const SLOW_WAKEUP: u32 = if cfg!(loom) { 1 } else { 128 };
 
 /// Five times the cost of a wake-up, so that an occasional mistake costs little.
 const SLOW_WAKEUP_NS: u64 = 250_000;
@@ -236,12 +239,28 @@ impl WaitList {
             barrier::full();
         }
         let word = self.word.load(Ordering::Relaxed);
-        if word >= ARMED {
-            if word & WAKING == 0 {
-                self.wake(published);
-            }
+        if word & WAKING != 0 {
+            self.count_waking_publish(word);
+        } else if word >= ARMED {
+            self.wake(published);
         } else if word & FENCED != 0 {
             self.count_idle_publish();
+        }
+    }
+
+    /// Rule 7: the woken thread is slow, so that one heavy barrier costs less than the fences.
+    fn count_waking_publish(&self, word: usize) {
+        let publishes = self.idle_publishes.load(Ordering::Relaxed) + 1;
+        self.idle_publishes.store(publishes, Ordering::Relaxed);
+        if publishes >= SLOW_WAKEUP && barrier::is_asymmetric() {
+            self.idle_publishes.store(0, Ordering::Relaxed);
+            // It fails if the thread has come meanwhile.
+            let _ = self.word.compare_exchange(
+                word,
+                word | SKIP_FENCE,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
         }
     }
 
@@ -419,6 +438,11 @@ impl WaitList {
         if !self.disarm(kind, ticket) {
             self.wake(1);
         }
+    }
+
+    /// Rule 9: whether both sides have been on this thread lately.
+    pub(crate) fn is_at_home(&self) -> bool {
+        self.home.load(Ordering::Relaxed) == this_thread()
     }
 
     /// Rule 8.

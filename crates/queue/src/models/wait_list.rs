@@ -187,7 +187,39 @@ fn a_value_that_comes_without_a_fence_while_a_woken_thread_resumes_is_not_missed
     });
 }
 
-/// Like the previous model, but an arming waiter sets FENCED meanwhile.
+/// Rule 7: a publisher that finds the woken thread on its way again sets SKIP_FENCE, although nobody
+/// waits behind that thread. It executes no fence for its next value.
+#[test]
+fn a_value_without_a_fence_after_a_slow_wakeup_is_not_missed() {
+    // FENCED is set, or not.
+    for moved in [0, 9] {
+        model(move || {
+            use_both(|| {
+                let values = Values::new();
+                let first = Parker::new();
+                let ticket = values.waiters.arm(WaiterKind::Thread, first.waker(), moved);
+                let publisher = thread::spawn({
+                    let values = Arc::clone(&values);
+                    move || {
+                        values.publish(0);
+                        values.waiters.signal(1);
+                        values.publish(1);
+                    }
+                });
+                assert_eq!(first.park(None), ParkResult::Woken);
+                assert!(
+                    !values.waiters.disarm(WaiterKind::Thread, ticket),
+                    "it was woken"
+                );
+                assert!(values.take());
+                assert!(values.wait(None));
+                publisher.join().unwrap();
+            });
+        });
+    }
+}
+
+/// Without a fence, like two models before, but an arming waiter sets FENCED meanwhile.
 #[test]
 fn fenced_is_set_while_a_woken_thread_resumes() {
     large_model(|| {
