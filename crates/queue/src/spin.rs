@@ -16,7 +16,7 @@
 
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::clock;
 
@@ -50,6 +50,13 @@ const MAX_YIELDING_NS: u64 = 1_000_000;
 const LINGER_NS: u64 = 30;
 /// The longest linger is 1 us. A message that finds its receiver asleep waits at least that long.
 const MAX_LINGER: u32 = 5;
+
+/// How long a task looks before it arms. A cache line from a distant processor takes 400 ns, and the
+/// other side may need two of them.
+const TASK_LOOK_NS: u64 = 3_000;
+/// A task that found something by looking this many times in a row then lets its thread run other
+/// tasks.
+const MAX_TASK_HITS: u32 = 32;
 
 /// How often a thread asks for its number of processors before it reads its mask again. Reading it
 /// takes some 1,000 instructions.
@@ -319,6 +326,17 @@ impl AdaptiveSpin {
     }
 }
 
+/// What a task found by looking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looked {
+    /// The condition is true.
+    Found,
+    /// It is false, or the task did not look.
+    Missed,
+    /// The task did not look, because it did that too often since it last gave its thread back.
+    Often,
+}
+
 /// An [`AdaptiveSpin`] that several waiters share, so that all learn from each. Two concurrent
 /// waits may overwrite each other's result, which only costs learning it again.
 #[derive(Debug)]
@@ -326,6 +344,8 @@ pub(crate) struct SharedSpin {
     packed: AtomicU64,
     /// How many values had passed through the channel at the last wait.
     transferred: AtomicU64,
+    /// How often in a row [`look`](Self::look) has found something.
+    task_hits: AtomicU32,
 }
 
 impl SharedSpin {
@@ -333,6 +353,7 @@ impl SharedSpin {
         Self {
             packed: AtomicU64::new(AdaptiveSpin::new().pack()),
             transferred: AtomicU64::new(0),
+            task_hits: AtomicU32::new(0),
         }
     }
 
@@ -352,6 +373,40 @@ impl SharedSpin {
         })
     }
 
+    /// For a task, whose thread may have other tasks to run: looks for a few microseconds. Each
+    /// consecutive time without success, it is done half as often.
+    pub(crate) fn look(&self, transferred: u64, capacity: u64, found: impl Fn() -> bool) -> Looked {
+        if cfg!(loom) {
+            return Looked::Missed;
+        }
+        let hits = self.task_hits.load(Ordering::Relaxed);
+        if hits >= MAX_TASK_HITS {
+            self.task_hits.store(0, Ordering::Relaxed);
+            return Looked::Often;
+        }
+        let hit = self.with(|spin| {
+            if processors() < 2 || !spin.yielding.is_due() {
+                return false;
+            }
+            let before = self.transferred.load(Ordering::Relaxed);
+            self.transferred.store(transferred, Ordering::Relaxed);
+            spin.adjust_linger(transferred.wrapping_sub(before), capacity);
+            let hit = look_until(TASK_LOOK_NS, found);
+            if hit {
+                spin.linger();
+            }
+            spin.yielding.record(hit);
+            hit
+        });
+        if hit {
+            self.task_hits.store(hits + 1, Ordering::Relaxed);
+            Looked::Found
+        } else {
+            self.task_hits.store(0, Ordering::Relaxed);
+            Looked::Missed
+        }
+    }
+
     /// Like [`AdaptiveSpin::sleep`], and lets the waker continue. Returns whether the caller was
     /// woken.
     pub(crate) fn sleep(&self, park: impl FnOnce() -> bool) -> bool {
@@ -369,6 +424,23 @@ impl SharedSpin {
         let result = with(&mut spin);
         self.packed.store(spin.pack(), Ordering::Relaxed);
         result
+    }
+}
+
+/// Looks for about `ns`. It reads the clock only if the first looks find nothing.
+fn look_until(ns: u64, found: impl Fn() -> bool) -> bool {
+    let mut start = None;
+    loop {
+        for _ in 0..16 {
+            std::hint::spin_loop();
+            if found() {
+                return true;
+            }
+        }
+        let now = clock::now();
+        if now - *start.get_or_insert(now) >= ns {
+            return false;
+        }
     }
 }
 
@@ -503,7 +575,7 @@ fn quota() -> usize {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{AdaptiveSpin, Backoff, MAX_SPIN_NS};
+    use super::{AdaptiveSpin, Backoff, Looked, MAX_SPIN_NS, SharedSpin};
 
     #[test]
     fn misses_end_the_spinning_and_short_sleeps_bring_it_back() {
@@ -538,6 +610,39 @@ mod tests {
         };
         let back = AdaptiveSpin::unpack(spin.pack());
         assert_eq!(format!("{spin:?}"), format!("{back:?}"));
+    }
+
+    #[test]
+    fn a_task_that_finds_nothing_looks_rarely() {
+        if super::processors() < 2 {
+            return;
+        }
+        let spin = SharedSpin::new();
+        let looks = std::cell::Cell::new(0);
+        let waits = (0..1_000).filter(|_| {
+            let before = looks.get();
+            let looked = spin.look(0, 16, || {
+                looks.set(looks.get() + 1);
+                false
+            });
+            assert_eq!(looked, Looked::Missed);
+            looks.get() > before
+        });
+        assert_eq!(waits.count(), 10, "1 + 2 + 4 .. waits between the looks");
+    }
+
+    #[test]
+    fn a_task_that_finds_something_each_time_lets_others_run() {
+        if super::processors() < 2 {
+            return;
+        }
+        let spin = SharedSpin::new();
+        for _ in 0..2 {
+            for _ in 0..super::MAX_TASK_HITS {
+                assert_eq!(spin.look(0, 16, || true), Looked::Found);
+            }
+            assert_eq!(spin.look(0, 16, || true), Looked::Often);
+        }
     }
 
     #[test]

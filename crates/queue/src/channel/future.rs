@@ -11,12 +11,14 @@
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::mem;
 use std::ops::Deref;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::{Pop, Push, Receiver, Sender};
 use crate::error::{RecvError, SendError, TryRecvError, TrySendError};
+use crate::spin::Looked;
 use crate::wait_list::{Ticket, WaitList, WaiterKind};
 
 /// The future's entry in the wait list, if it has one.
@@ -31,6 +33,12 @@ impl Registration {
             return;
         }
         self.0 = Some(waiters.arm(WaiterKind::Task, waker.clone(), transferred));
+    }
+
+    /// Whether the future may look for a moment before it arms: it has no entry, and the other side
+    /// may run on another thread.
+    fn may_look(&self, waiters: &WaitList) -> bool {
+        self.0.is_none() && !waiters.is_at_home()
     }
 
     /// Called when the future has completed. Returns whether the entry had been woken, for this
@@ -72,22 +80,37 @@ fn poll_recv_slow<P: Pop>(
     context: &Context<'_>,
 ) -> Poll<Result<P::Item, RecvError>> {
     let waiters = &receiver.pop.core().recv_waiters;
-    for armed in [false, true] {
-        if armed {
-            registration.arm(waiters, context.waker(), receiver.pop.transferred());
-            receiver.announce();
-        }
+    let mut may_look = registration.may_look(waiters);
+    let mut armed = false;
+    loop {
         let result = match receiver.try_recv() {
-            Ok(value) => Ok(value),
-            Err(TryRecvError::Closed) => Err(RecvError),
-            Err(TryRecvError::Empty) => continue,
+            Ok(value) => Some(Ok(value)),
+            Err(TryRecvError::Closed) => Some(Err(RecvError)),
+            Err(TryRecvError::Empty) => None,
         };
-        if registration.finish(waiters) {
-            receiver.wake_others(0);
+        if let Some(result) = result {
+            if registration.finish(waiters) {
+                receiver.wake_others(0);
+            }
+            return Poll::Ready(result);
         }
-        return Poll::Ready(result);
+        if armed {
+            return Poll::Pending;
+        }
+        if mem::take(&mut may_look) {
+            match receiver.look() {
+                Looked::Found => continue,
+                Looked::Missed => {}
+                Looked::Often => {
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+            }
+        }
+        armed = true;
+        registration.arm(waiters, context.waker(), receiver.pop.transferred());
+        receiver.announce();
     }
-    Poll::Pending
 }
 
 /// The future of [`Receiver::recv_async`] and [`Receiver::recv_async_mut`]. `R` is the kind of
@@ -242,27 +265,42 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> SendFuture<'_, P, S> {
             return sender.poll_hand_over(exchange, value, offer, context.waker());
         }
         let waiters = &sender.push.core().send_waiters;
-        for armed in [false, true] {
-            if armed {
-                registration.arm(waiters, context.waker(), sender.push.transferred());
-            }
+        let mut may_look = registration.may_look(waiters);
+        let mut armed = false;
+        loop {
             let sending = value
                 .take()
                 .expect("the future was polled after it completed");
             let result = match sender.try_send(sending) {
-                Ok(()) => Ok(()),
-                Err(TrySendError::Closed(back)) => Err(SendError::Closed(back)),
+                Ok(()) => Some(Ok(())),
+                Err(TrySendError::Closed(back)) => Some(Err(SendError::Closed(back))),
                 Err(TrySendError::Full(back)) => {
                     *value = Some(back);
-                    continue;
+                    None
                 }
             };
-            if registration.finish(waiters) {
-                sender.wake_others(0);
+            if let Some(result) = result {
+                if registration.finish(waiters) {
+                    sender.wake_others(0);
+                }
+                return Poll::Ready(result);
             }
-            return Poll::Ready(result);
+            if armed {
+                return Poll::Pending;
+            }
+            if mem::take(&mut may_look) {
+                match sender.look() {
+                    Looked::Found => continue,
+                    Looked::Missed => {}
+                    Looked::Often => {
+                        context.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                }
+            }
+            armed = true;
+            registration.arm(waiters, context.waker(), sender.push.transferred());
         }
-        Poll::Pending
     }
 }
 

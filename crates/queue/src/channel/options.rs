@@ -24,11 +24,13 @@ pub enum Overflow {
     Latest,
 }
 
-/// The wait strategy: what a blocking call does before it parks its thread.
+/// The wait strategy: what a blocking call does before it parks its thread, and what a task does
+/// before it waits to be woken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WaitStrategy {
-    /// Spins for at most the cost of a wake-up, learns whether spinning helps, then parks.
+    /// Spins for at most the cost of a wake-up, learns whether spinning helps, then parks. A task
+    /// looks for at most 3 us, and learns, too.
     #[default]
     Adaptive,
     /// Parks at once.

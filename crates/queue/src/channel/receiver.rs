@@ -10,6 +10,7 @@ use crate::clock;
 use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
 use crate::no_preempt::NoPreemptGuard;
 use crate::park_hooks::timed_out;
+use crate::spin::Looked;
 
 /// Receives values from a channel: [`spsc::Receiver`](crate::spsc::Receiver),
 /// [`mpsc::Receiver`](crate::mpsc::Receiver), [`mpmc::Receiver`](crate::mpmc::Receiver),
@@ -157,18 +158,29 @@ impl<P: Pop> Receiver<P> {
 
     #[cold]
     fn wait(&self, deadline: Option<u64>) -> bool {
+        let ready = self
+            .side()
+            .wait(deadline, || self.is_ready(), || self.is_ready());
+        self.pop.core().record_depth(self.pop.len());
+        ready
+    }
+
+    /// For a task that is about to arm: see [`Side::look`].
+    #[inline(never)]
+    pub(super) fn look(&self) -> Looked {
+        self.side().look(|| self.is_ready())
+    }
+
+    fn side(&self) -> Side<'_> {
         let core = self.pop.core();
-        let side = Side {
+        Side {
             waiters: &core.recv_waiters,
             spin: &core.recv_spin,
             wait_strategy: core.options.wait_strategy,
             transferred: self.pop.transferred(),
             capacity: self.pop.capacity(),
             wakes_all: P::IS_BROADCAST,
-        };
-        let ready = side.wait(deadline, || self.is_ready(), || self.is_ready());
-        core.record_depth(self.pop.len());
-        ready
+        }
     }
 
     /// Whether a receive would return at once: there is a value, or the channel is closed and

@@ -9,6 +9,7 @@ use super::{Overflow, Push, SendFuture, Stats};
 use crate::clock;
 use crate::error::{Closed, SendError, SendTimeoutError, TrySendError};
 use crate::park_hooks::timed_out;
+use crate::spin::Looked;
 use crate::sync::{Ordering, yield_now};
 
 /// How often a sender that evicts values yields to a thread that is using the last slot.
@@ -216,20 +217,34 @@ impl<P: Push> Sender<P> {
 
     #[cold]
     fn wait(&self, deadline: Option<u64>) -> bool {
+        self.side().wait(
+            deadline,
+            || self.shows_capacity(),
+            || self.push.has_capacity() || self.push.core().send_waiters.is_closed(),
+        )
+    }
+
+    /// For a task that is about to arm: see [`Side::look`].
+    #[inline(never)]
+    pub(super) fn look(&self) -> Looked {
+        self.side().look(|| self.shows_capacity())
+    }
+
+    fn side(&self) -> Side<'_> {
         let core = self.push.core();
-        let side = Side {
+        Side {
             waiters: &core.send_waiters,
             spin: &core.send_spin,
             wait_strategy: core.options.wait_strategy,
             transferred: self.push.transferred(),
             capacity: self.push.capacity(),
             wakes_all: false,
-        };
-        side.wait(
-            deadline,
-            || self.push.has_visible_capacity() || core.send_waiters.is_closed(),
-            || self.push.has_capacity() || core.send_waiters.is_closed(),
-        )
+        }
+    }
+
+    /// Whether a send is likely to return at once.
+    fn shows_capacity(&self) -> bool {
+        self.push.has_visible_capacity() || self.push.core().send_waiters.is_closed()
     }
 
     /// Returns a future that sends when there is capacity. Ignores the overflow policy. If the

@@ -4,7 +4,7 @@
 use super::WaitStrategy;
 use crate::clock;
 use crate::park_hooks::CallerParker;
-use crate::spin::{SharedSpin, processors};
+use crate::spin::{Looked, SharedSpin, processors};
 use crate::wait_list::{WaitList, WaiterKind};
 
 /// One side of a channel, as its waiters see it.
@@ -70,6 +70,16 @@ impl Side<'_> {
         // value, or another receiver has taken it.
         self.waiters.disarm(kind, ticket);
         woken
+    }
+
+    /// For a task that is about to arm: looks at `shows_ready` for a few microseconds, if that helped
+    /// before. To arm and to be woken costs more.
+    pub(crate) fn look(&self, shows_ready: impl Fn() -> bool) -> Looked {
+        if self.wait_strategy == WaitStrategy::Park {
+            return Looked::Missed;
+        }
+        let capacity = self.capacity as u64;
+        self.spin.look(self.transferred, capacity, shows_ready)
     }
 }
 
