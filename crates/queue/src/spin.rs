@@ -16,7 +16,7 @@
 
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::clock;
 
@@ -56,7 +56,10 @@ const MAX_LINGER: u32 = 5;
 const TASK_LOOK_NS: u64 = 3_000;
 /// A task that found something by looking this many times in a row then lets its thread run other
 /// tasks.
-const MAX_TASK_HITS: u32 = 32;
+const MAX_TASK_HITS: u16 = 32;
+/// The maximum number of waits between two looks of a task, as a power of two. A wait takes 200 ns
+/// and more, so a look of 3 us at each 8,192nd one is far below 1 %.
+const MAX_TASK_BACKOFF: u16 = 13;
 
 /// How often a waiter looks between two readings of the clock.
 const LOOKS_PER_CLOCK: u32 = 16;
@@ -342,8 +345,12 @@ pub(crate) struct SharedSpin {
     packed: AtomicU64,
     /// How many values had passed through the channel at the last wait.
     transferred: AtomicU64,
-    /// How often in a row [`look`](Self::look) has found something.
-    task_hits: AtomicU32,
+    /// How many waits of tasks are left until the next look.
+    task_left: AtomicU32,
+    /// How often in a row a look has found something.
+    task_hits: AtomicU16,
+    /// How often in a row it has not.
+    task_misses: AtomicU16,
 }
 
 impl SharedSpin {
@@ -351,7 +358,9 @@ impl SharedSpin {
         Self {
             packed: AtomicU64::new(AdaptiveSpin::new().pack()),
             transferred: AtomicU64::new(0),
-            task_hits: AtomicU32::new(0),
+            task_left: AtomicU32::new(0),
+            task_hits: AtomicU16::new(0),
+            task_misses: AtomicU16::new(0),
         }
     }
 
@@ -371,38 +380,46 @@ impl SharedSpin {
         })
     }
 
-    /// For a task, whose thread may have other tasks to run: looks for a few microseconds. Each
-    /// consecutive time without success, it is done half as often.
-    pub(crate) fn look(&self, transferred: u64, capacity: u64, found: impl Fn() -> bool) -> Looked {
-        if cfg!(loom) {
-            return Looked::Missed;
+    /// Whether a task that is about to wait should [`look`](Self::look) first. After each consecutive
+    /// look without success, it is due half as often.
+    #[inline(always)]
+    pub(crate) fn is_look_due(&self) -> bool {
+        let left = self.task_left.load(Ordering::Relaxed);
+        if left > 0 {
+            self.task_left.store(left - 1, Ordering::Relaxed);
         }
+        left == 0 && !cfg!(loom)
+    }
+
+    /// For a task, whose thread may have other tasks to run: looks for a few microseconds.
+    pub(crate) fn look(&self, transferred: u64, capacity: u64, found: impl Fn() -> bool) -> Looked {
         let hits = self.task_hits.load(Ordering::Relaxed);
         if hits >= MAX_TASK_HITS {
             self.task_hits.store(0, Ordering::Relaxed);
             return Looked::Often;
         }
-        let hit = self.with(|spin| {
-            if processors() < 2 || !spin.yielding.is_due() {
-                return false;
-            }
-            let before = self.transferred.load(Ordering::Relaxed);
-            self.transferred.store(transferred, Ordering::Relaxed);
-            spin.adjust_linger(transferred.wrapping_sub(before), capacity);
-            let hit = look_for(TASK_LOOK_NS, found).is_some();
-            if hit {
-                spin.linger();
-            }
-            spin.yielding.record(hit);
-            hit
-        });
+        let before = self.transferred.load(Ordering::Relaxed);
+        self.transferred.store(transferred, Ordering::Relaxed);
+        let hit = processors() > 1
+            && self.with(|spin| {
+                spin.adjust_linger(transferred.wrapping_sub(before), capacity);
+                let hit = look_for(TASK_LOOK_NS, found).is_some();
+                if hit {
+                    spin.linger();
+                }
+                hit
+            });
         if hit {
             self.task_hits.store(hits + 1, Ordering::Relaxed);
-            Looked::Found
-        } else {
-            self.task_hits.store(0, Ordering::Relaxed);
-            Looked::Missed
+            self.task_misses.store(0, Ordering::Relaxed);
+            return Looked::Found;
         }
+        let misses = self.task_misses.load(Ordering::Relaxed);
+        self.task_left.store(1 << misses, Ordering::Relaxed);
+        self.task_misses
+            .store((misses + 1).min(MAX_TASK_BACKOFF), Ordering::Relaxed);
+        self.task_hits.store(0, Ordering::Relaxed);
+        Looked::Missed
     }
 
     /// Like [`AdaptiveSpin::sleep`], and lets the waker continue. Returns whether the caller was
@@ -619,15 +636,12 @@ mod tests {
             return;
         }
         let spin = SharedSpin::new();
-        let looks = std::cell::Cell::new(0);
         let waits = (0..1_000).filter(|_| {
-            let before = looks.get();
-            let looked = spin.look(0, 16, || {
-                looks.set(looks.get() + 1);
-                false
-            });
-            assert_eq!(looked, Looked::Missed);
-            looks.get() > before
+            let due = spin.is_look_due();
+            if due {
+                assert_eq!(spin.look(0, 16, || false), Looked::Missed);
+            }
+            due
         });
         assert_eq!(waits.count(), 10, "1 + 2 + 4 .. waits between the looks");
     }

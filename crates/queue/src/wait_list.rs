@@ -440,11 +440,6 @@ impl WaitList {
         }
     }
 
-    /// Rule 9: whether both sides have been on this thread lately.
-    pub(crate) fn is_at_home(&self) -> bool {
-        self.home.load(Ordering::Relaxed) == this_thread()
-    }
-
     /// Rule 8.
     pub(crate) fn has_slow_wakeup(&self) -> bool {
         self.word.load(Ordering::Relaxed) & WAKING != 0

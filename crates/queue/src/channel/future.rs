@@ -35,12 +35,6 @@ impl Registration {
         self.0 = Some(waiters.arm(WaiterKind::Task, waker.clone(), transferred));
     }
 
-    /// Whether the future may look for a moment before it arms: it has no entry, and the other side
-    /// may run on another thread.
-    fn may_look(&self, waiters: &WaitList) -> bool {
-        self.0.is_none() && !waiters.is_at_home()
-    }
-
     /// Called when the future has completed. Returns whether the entry had been woken, for this
     /// value or for another.
     fn finish(&mut self, waiters: &WaitList) -> bool {
@@ -80,7 +74,7 @@ fn poll_recv_slow<P: Pop>(
     context: &Context<'_>,
 ) -> Poll<Result<P::Item, RecvError>> {
     let waiters = &receiver.pop.core().recv_waiters;
-    let mut may_look = registration.may_look(waiters);
+    let mut may_look = registration.0.is_none();
     let mut armed = false;
     loop {
         let result = match receiver.try_recv() {
@@ -265,7 +259,7 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> SendFuture<'_, P, S> {
             return sender.poll_hand_over(exchange, value, offer, context.waker());
         }
         let waiters = &sender.push.core().send_waiters;
-        let mut may_look = registration.may_look(waiters);
+        let mut may_look = registration.0.is_none();
         let mut armed = false;
         loop {
             let sending = value

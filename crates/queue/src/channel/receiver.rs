@@ -166,8 +166,17 @@ impl<P: Pop> Receiver<P> {
     }
 
     /// For a task that is about to arm: see [`Side::look`].
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn look(&self) -> Looked {
+        if self.pop.core().recv_spin.is_look_due() {
+            self.look_now()
+        } else {
+            Looked::Missed
+        }
+    }
+
+    #[inline(never)]
+    fn look_now(&self) -> Looked {
         self.side().look(|| self.is_ready())
     }
 

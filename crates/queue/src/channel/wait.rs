@@ -72,8 +72,8 @@ impl Side<'_> {
         woken
     }
 
-    /// For a task that is about to arm: looks at `shows_ready` for a few microseconds, if that helped
-    /// before. To arm and to be woken costs more.
+    /// For a task that is about to arm: looks at `shows_ready` for a few microseconds. To arm and to
+    /// be woken costs both sides more.
     pub(crate) fn look(&self, shows_ready: impl Fn() -> bool) -> Looked {
         if self.wait_strategy == WaitStrategy::Park {
             return Looked::Missed;

@@ -13,7 +13,7 @@ use crate::counter;
 #[test]
 fn receiving_task_is_woken_or_gets_the_value() {
     model(|| {
-        let (sender, mut receiver) = spsc::channel(1).unwrap();
+        let (sender, receiver) = spsc::channel(1).unwrap();
         let (count, waker) = counter();
         let sending = thread::spawn(move || {
             sender.try_send(5).unwrap();
@@ -33,7 +33,7 @@ fn receiving_task_is_woken_or_gets_the_value() {
 #[test]
 fn sending_task_is_woken_or_finds_capacity() {
     model(|| {
-        let (mut sender, receiver) = spsc::channel(1).unwrap();
+        let (sender, receiver) = spsc::channel(1).unwrap();
         sender.try_send(5).unwrap();
         let (count, waker) = counter();
         let receiving = thread::spawn(move || {
@@ -59,7 +59,7 @@ fn sending_task_is_woken_or_finds_capacity() {
 #[test]
 fn future_dropped_leaves_the_value_to_the_next() {
     model(|| {
-        let (sender, mut receiver) = mpmc::channel(1).unwrap();
+        let (sender, receiver) = mpmc::channel(1).unwrap();
         let waits = thread::spawn({
             let receiver = receiver.clone();
             move || receiver.recv()
