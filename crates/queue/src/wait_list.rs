@@ -25,7 +25,7 @@
 //!    publishers wake nobody else. The thread clears WAKING before it checks again, with a full
 //!    fence between the two, because publishers also have a fence between publishing and reading
 //!    WAKING. If it gets its value and sees more, it wakes the next waiters. If other waiters are
-//!    behind it, or after [`SLOW_WAKEUP`] publishes, SKIP_FENCE is set too: publishers then execute
+//!    behind it, or after [`SLOW_WAKEUP_PUBLISHES`], SKIP_FENCE is set too: publishers then execute
 //!    no fence, and the thread executes the heavy barrier. Tasks do not set WAKING, because it is
 //!    unknown when they are polled. A woken task that sees more than it took also wakes the next
 //!    waiters: the wake-up may have been for a value that it did not take.
@@ -65,7 +65,7 @@ const ARMED: usize = 16;
 const BUSY: usize = if cfg!(loom) { 2 } else { 512 };
 
 /// From this many messages during a wake-up on, the woken thread executes the heavy barrier.
-const SLOW_WAKEUP: u32 = if cfg!(loom) { 1 } else { 128 };
+const SLOW_WAKEUP_PUBLISHES: u32 = if cfg!(loom) { 1 } else { 128 };
 
 /// Five times the cost of a wake-up, so that an occasional mistake costs little.
 const SLOW_WAKEUP_NS: u64 = 250_000;
@@ -123,8 +123,8 @@ const _: () = assert!(size_of::<crate::CachePadded<WaitList>>() == 128);
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct WaitList {
-    /// Publishes that found FENCED but no waiter, since a waiter last armed. Two concurrent ones
-    /// may count as one.
+    /// Publishes that found FENCED but no waiter, or a woken thread on its way, since a waiter last
+    /// armed. Two concurrent ones may count as one.
     idle_publishes: AtomicU32,
     /// All tickets below this one (modulo 2^32) were taken out of the list. Written under its lock.
     /// It lags behind if waiters disarm.
@@ -252,7 +252,7 @@ impl WaitList {
     fn count_waking_publish(&self, word: usize) {
         let publishes = self.idle_publishes.load(Ordering::Relaxed) + 1;
         self.idle_publishes.store(publishes, Ordering::Relaxed);
-        if publishes >= SLOW_WAKEUP && barrier::is_asymmetric() {
+        if publishes >= SLOW_WAKEUP_PUBLISHES && barrier::is_asymmetric() {
             self.idle_publishes.store(0, Ordering::Relaxed);
             // It fails if the thread has come meanwhile.
             let _ = self.word.compare_exchange(
