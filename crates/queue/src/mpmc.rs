@@ -20,10 +20,9 @@
 
 use std::fmt;
 
-use crate::channel::{self, Core, CreateError, Options, Pop, Push};
+use crate::channel::{self, Core, CreateError, HasCore, Options, Pop, Push, SharedRef};
 use crate::error::CapacityError;
 use crate::ring::Ring;
-use crate::sync::Arc;
 
 /// A sending handle. `Send`, `Sync` and `Clone`.
 pub type Sender<T> = channel::Sender<Handle<T>>;
@@ -35,9 +34,16 @@ struct Shared<T> {
     ring: Ring<T>,
 }
 
+impl<T> HasCore for Shared<T> {
+    #[inline(always)]
+    fn core(&self) -> &Core {
+        &self.core
+    }
+}
+
 /// A handle's reference to the ring.
 pub struct Handle<T> {
-    shared: Arc<Shared<T>>,
+    shared: SharedRef<Shared<T>>,
 }
 
 /// Creates a channel for at most `capacity` values.
@@ -57,12 +63,12 @@ pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver
 }
 
 fn make<T>(ring: Ring<T>, options: Options) -> (Sender<T>, Receiver<T>) {
-    let shared = Arc::new(Shared {
+    let shared = SharedRef::new(Shared {
         core: Core::new(options),
         ring,
     });
     let sender = Handle {
-        shared: Arc::clone(&shared),
+        shared: shared.clone(),
     };
     (Sender::new(sender), Receiver::new(Handle { shared }))
 }
@@ -179,7 +185,7 @@ impl<T> Pop for Handle<T> {
 impl<T> Clone for Handle<T> {
     fn clone(&self) -> Self {
         Self {
-            shared: Arc::clone(&self.shared),
+            shared: self.shared.clone(),
         }
     }
 }

@@ -46,9 +46,8 @@
 
 use std::fmt;
 
-use crate::channel::{self, Core, CreateError, Options, Pop, Push};
+use crate::channel::{self, Core, CreateError, HasCore, Options, Pop, Push, SharedRef};
 use crate::exchange::Exchange;
-use crate::sync::Arc;
 
 /// A sending handle. `Send`, `Sync` and `Clone`.
 pub type Sender<T> = channel::Sender<Handle<T>>;
@@ -60,9 +59,16 @@ struct Shared<T> {
     exchange: Exchange<T>,
 }
 
+impl<T> HasCore for Shared<T> {
+    #[inline(always)]
+    fn core(&self) -> &Core {
+        &self.core
+    }
+}
+
 /// A handle's reference to the channel.
 pub struct Handle<T> {
-    shared: Arc<Shared<T>>,
+    shared: SharedRef<Shared<T>>,
 }
 
 /// Creates a channel.
@@ -79,12 +85,12 @@ pub fn with<T>(options: Options) -> Result<(Sender<T>, Receiver<T>), CreateError
 }
 
 fn make<T>(options: Options) -> (Sender<T>, Receiver<T>) {
-    let shared = Arc::new(Shared {
+    let shared = SharedRef::new(Shared {
         core: Core::new(options),
         exchange: Exchange::new(),
     });
     let sender = Handle {
-        shared: Arc::clone(&shared),
+        shared: shared.clone(),
     };
     (Sender::new(sender), Receiver::new(Handle { shared }))
 }
@@ -211,7 +217,7 @@ impl<T> Pop for Handle<T> {
 impl<T> Clone for Handle<T> {
     fn clone(&self) -> Self {
         Self {
-            shared: Arc::clone(&self.shared),
+            shared: self.shared.clone(),
         }
     }
 }

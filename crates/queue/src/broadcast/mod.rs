@@ -67,9 +67,9 @@ use std::fmt;
 use std::mem::needs_drop;
 
 use self::ring::{Place, Read, Ring};
-use crate::channel::{self, Core, Options, Pop, Push};
+use crate::channel::{self, Core, HasCore, Options, Pop, Push, SharedRef};
 use crate::error::CapacityError;
-use crate::sync::{Arc, Ordering};
+use crate::sync::Ordering;
 
 /// A sending handle. `Send`, `Sync` and `Clone`.
 pub type Sender<T> = channel::Sender<Handle<T>>;
@@ -93,14 +93,21 @@ struct Shared<T> {
     ring: Ring<T>,
 }
 
+impl<T> HasCore for Shared<T> {
+    #[inline(always)]
+    fn core(&self) -> &Core {
+        &self.core
+    }
+}
+
 /// A sender's reference to the ring.
 pub struct Handle<T> {
-    shared: Arc<Shared<T>>,
+    shared: SharedRef<Shared<T>>,
 }
 
 /// A receiver's reference to the ring, and its place in it.
 pub struct Cursor<T> {
-    shared: Arc<Shared<T>>,
+    shared: SharedRef<Shared<T>>,
     place: Place,
 }
 
@@ -121,13 +128,13 @@ pub fn with<T: Clone>(
     capacity: usize,
     options: Options,
 ) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
-    let shared = Arc::new(Shared {
+    let shared = SharedRef::new(Shared {
         core: Core::new(options),
         ring: Ring::new(capacity)?,
     });
     let place = shared.ring.subscribe();
     let sender = Handle {
-        shared: Arc::clone(&shared),
+        shared: shared.clone(),
     };
     Ok((Sender::new(sender), Receiver::new(Cursor { shared, place })))
 }
@@ -173,11 +180,11 @@ impl<T: Clone> channel::Receiver<Cursor<T>> {
     }
 }
 
-fn subscribe<T: Clone>(shared: &Arc<Shared<T>>) -> Receiver<T> {
+fn subscribe<T: Clone>(shared: &SharedRef<Shared<T>>) -> Receiver<T> {
     shared.core.add_receiver();
     Receiver::new(Cursor {
         place: shared.ring.subscribe(),
-        shared: Arc::clone(shared),
+        shared: shared.clone(),
     })
 }
 
@@ -341,7 +348,7 @@ impl<T> Shared<T> {
 impl<T> Clone for Handle<T> {
     fn clone(&self) -> Self {
         Self {
-            shared: Arc::clone(&self.shared),
+            shared: self.shared.clone(),
         }
     }
 }
@@ -349,7 +356,7 @@ impl<T> Clone for Handle<T> {
 impl<T> Clone for Cursor<T> {
     fn clone(&self) -> Self {
         Self {
-            shared: Arc::clone(&self.shared),
+            shared: self.shared.clone(),
             place: self.shared.ring.duplicate(&self.place),
         }
     }

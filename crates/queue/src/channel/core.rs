@@ -16,6 +16,8 @@ pub struct Core {
     pub(crate) options: Options,
     pub(crate) send_spin: SharedSpin,
     pub(crate) recv_spin: SharedSpin,
+    /// How many [`SharedRef`](super::SharedRef)s refer to the state that contains this core.
+    pub(super) references: AtomicUsize,
     sender_count: AtomicUsize,
     receiver_count: AtomicUsize,
     high_water: StdAtomicU64,
@@ -23,6 +25,10 @@ pub struct Core {
     pub(crate) dropped_oldest: StdAtomicU64,
     pub(crate) conflated: StdAtomicU64,
 }
+
+/// The two wait lists, and one more part of 128 bytes for everything else.
+#[cfg(all(target_pointer_width = "64", not(loom)))]
+const _: () = assert!(size_of::<Core>() == 384);
 
 impl Core {
     /// Creates the state for one sender and one receiver.
@@ -33,6 +39,7 @@ impl Core {
             options,
             send_spin: SharedSpin::new(),
             recv_spin: SharedSpin::new(),
+            references: AtomicUsize::new(1),
             sender_count: AtomicUsize::new(1),
             receiver_count: AtomicUsize::new(1),
             high_water: StdAtomicU64::new(0),

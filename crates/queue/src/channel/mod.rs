@@ -13,6 +13,7 @@ mod readiness;
 mod receiver;
 mod select;
 mod sender;
+mod shared_ref;
 mod stats;
 mod wait;
 
@@ -24,4 +25,5 @@ pub use self::readiness::Readiness;
 pub use self::receiver::{Iter, Receiver, TryIter};
 pub use self::select::{Operation, Select};
 pub use self::sender::Sender;
+pub(crate) use self::shared_ref::{HasCore, SharedRef};
 pub use self::stats::Stats;

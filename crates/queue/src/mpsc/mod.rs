@@ -59,9 +59,9 @@ use self::credits::Credits;
 use self::lanes::Lanes;
 use self::shared_lane::SharedLane;
 use crate::cache_padded::CachePadded;
-use crate::channel::{self, Core, CreateError, Options};
+use crate::channel::{self, Core, CreateError, HasCore, Options, SharedRef};
 use crate::error::CapacityError;
-use crate::sync::{Arc, AtomicUsize};
+use crate::sync::AtomicUsize;
 
 /// A sending handle. `Send` and `Clone`, not `Sync`.
 pub type Sender<T> = channel::Sender<Tx<T>>;
@@ -77,6 +77,13 @@ struct Shared<T> {
     credits: CachePadded<Credits>,
     /// Values that were ever popped. Only the receiver stores it.
     popped: CachePadded<AtomicUsize>,
+}
+
+impl<T> HasCore for Shared<T> {
+    #[inline(always)]
+    fn core(&self) -> &Core {
+        &self.core
+    }
 }
 
 /// Creates a channel for at most `capacity` values, shared by all senders.
@@ -110,7 +117,7 @@ fn make<T>(
     capacity: usize,
     options: Options,
 ) -> (Sender<T>, Receiver<T>) {
-    let shared = Arc::new(Shared {
+    let shared = SharedRef::new(Shared {
         core: Core::new(options),
         capacity,
         shared_lane,
@@ -118,7 +125,7 @@ fn make<T>(
         credits: CachePadded::new(Credits::new()),
         popped: CachePadded::new(AtomicUsize::new(0)),
     });
-    let sender = Tx::new(Arc::clone(&shared));
+    let sender = Tx::new(shared.clone());
     (Sender::new(sender), Receiver::new(Rx::new(shared)))
 }
 

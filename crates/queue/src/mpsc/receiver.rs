@@ -7,9 +7,9 @@ use std::ptr;
 
 use super::Shared;
 use super::lanes::LaneRx;
-use crate::channel::{Core, Pop};
+use crate::channel::{Core, Pop, SharedRef};
 use crate::no_preempt::NoPreemptGuard;
-use crate::sync::{Arc, Ordering};
+use crate::sync::Ordering;
 
 /// The maximum number of values from one lane per turn.
 const MAX_PER_TURN: usize = if cfg!(loom) { 2 } else { 64 };
@@ -20,7 +20,7 @@ const MAX_HINTED_TURNS: usize = if cfg!(loom) { 1 } else { 64 };
 
 /// The receiving half of an `mpsc` channel.
 pub struct Rx<T> {
-    shared: Arc<Shared<T>>,
+    shared: SharedRef<Shared<T>>,
     /// The source of the current turn: a lane of `lanes`, or null for the shared lane.
     current: Cell<*const LaneRx<T>>,
     /// How many values of the turn are left.
@@ -51,7 +51,7 @@ enum Source {
 }
 
 impl<T> Rx<T> {
-    pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
+    pub(super) fn new(shared: SharedRef<Shared<T>>) -> Self {
         let lanes = RefCell::new(LaneScan {
             lane_rxs: Vec::new(),
             count: 0,

@@ -5,23 +5,22 @@ use std::fmt;
 
 use super::Shared;
 use super::lanes::LaneTx;
-use crate::channel::{Core, Push};
+use crate::channel::{Core, Push, SharedRef};
 use crate::no_preempt::NoPreemptGuard;
-use crate::sync::Arc;
 
 /// The send that creates the sender's own lane.
 const SENDS_BEFORE_LANE: u32 = if cfg!(loom) { 2 } else { 64 };
 
 /// The sending half of an `mpsc` channel.
 pub struct Tx<T> {
-    shared: Arc<Shared<T>>,
+    shared: SharedRef<Shared<T>>,
     lane_tx: OnceCell<LaneTx<T>>,
     /// Values that were sent through the shared lane, until there is an own lane.
     sent: Cell<u32>,
 }
 
 impl<T> Tx<T> {
-    pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
+    pub(super) fn new(shared: SharedRef<Shared<T>>) -> Self {
         Self {
             shared,
             lane_tx: OnceCell::new(),
@@ -269,7 +268,7 @@ impl<T> Push for Tx<T> {
 
 impl<T> Clone for Tx<T> {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.shared))
+        Self::new(self.shared.clone())
     }
 }
 

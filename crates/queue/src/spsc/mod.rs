@@ -12,9 +12,8 @@ pub(crate) mod ring;
 
 use std::fmt;
 
-use crate::channel::{self, Core, CreateError, Options, Pop, Push};
+use crate::channel::{self, Core, CreateError, HasCore, Options, Pop, Push, SharedRef};
 use crate::error::{CapacityError, Closed};
-use crate::sync::Arc;
 use crate::wait_list::WaitList;
 
 use self::ring::{Ring, Side};
@@ -29,15 +28,22 @@ struct Shared<T> {
     ring: Ring<T>,
 }
 
+impl<T> HasCore for Shared<T> {
+    #[inline(always)]
+    fn core(&self) -> &Core {
+        &self.core
+    }
+}
+
 /// The sending half of the ring.
 pub struct Tx<T> {
-    shared: Arc<Shared<T>>,
+    shared: SharedRef<Shared<T>>,
     writer: Side<T>,
 }
 
 /// The receiving half of the ring.
 pub struct Rx<T> {
-    shared: Arc<Shared<T>>,
+    shared: SharedRef<Shared<T>>,
     reader: Side<T>,
 }
 
@@ -60,12 +66,12 @@ pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver
 
 fn make<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
     let (ring, writer, reader) = Ring::new(capacity)?;
-    let shared = Arc::new(Shared {
+    let shared = SharedRef::new(Shared {
         core: Core::new(options),
         ring,
     });
     let sender = Tx {
-        shared: Arc::clone(&shared),
+        shared: shared.clone(),
         writer,
     };
     let receiver = Rx { shared, reader };
