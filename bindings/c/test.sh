@@ -142,6 +142,7 @@ build_guests() {
   guest version1 -DPROBE_BALLAST=2097152 "$@"
   guest version2 -DPROBE_VERSION=2 -DPROBE_BALLAST=2097152 "$@"
   guest stays -DPROBE_STAYS "$@"
+  guest forks -DPROBE_FORKS "$@"
   for count in {1..64}; do cp "$guests/libguest_probe.so" "$guests/libguest_copy$count.so"; done
   guest refuses -DPROBE_REFUSES
   guest silent -DPROBE_SILENT

@@ -644,33 +644,76 @@ static void closed_guest_has_no_clients(void) {
   CHECK_CODE(tw_close(NULL, &error), TW_STALE);
 }
 
+/* In a child of fork(), with a client that the parent has opened. */
+static void child_opens_its_own(const probe_client *client) {
+  probe_client inherited;
+  probe_add_result result;
+  probe_library opened;
+  tw_error error;
+  CHECK_CODE(probe_client_open(&library, 8, &inherited, &error), TW_FORKED);
+  CHECK_CODE(probe_add(client, 1, TW_FOREVER, &result, &error), TW_FORKED);
+  if (is_go()) {
+    /* The child has none of the threads of Go's runtime. */
+    CHECK_CODE(open_guest("probe", &opened, &error), TW_FORKED);
+    return;
+  }
+  CHECK_CODE(open_guest("probe", &opened, &error), TW_OK);
+  CHECK_CODE(probe_client_open(&opened, 8, &inherited, &error), TW_OK);
+  CHECK(add(&inherited, 5) == 5);
+}
+
+static atomic_bool forks_are_done;
+
+static void *open_and_close_until_forks_are_done(void *unused) {
+  (void)unused;
+  while (!atomic_load(&forks_are_done)) {
+    open_and_close(1);
+  }
+  return NULL;
+}
+
+/* Another thread loads and unloads a guest meanwhile. Not under AddressSanitizer, whose allocator waits
+ * forever in a child if another thread was in it at the fork. */
 static void forked_child_opens_its_own(void) {
-  pid_t child;
-  int status = 0;
+#ifdef __SANITIZE_ADDRESS__
+  const int forks = 1;
+#else
+  const int forks = 100;
+#endif
+  pthread_t thread;
   probe_client client = open_client();
+  int i;
   CHECK(add(&client, 1) == 1);
   fflush(stdout);
-  child = fork();
-  if (child == 0) {
-    probe_client inherited;
-    probe_add_result result;
-    probe_library opened;
-    tw_error error;
-    CHECK_CODE(probe_client_open(&library, 8, &inherited, &error), TW_FORKED);
-    CHECK_CODE(probe_add(&client, 1, TW_FOREVER, &result, &error), TW_FORKED);
-    if (is_go()) {
-      /* The child has none of the threads of Go's runtime. */
-      CHECK_CODE(open_guest("probe", &opened, &error), TW_FORKED);
+  atomic_store(&forks_are_done, false);
+  if (forks > 1) {
+    CHECK(pthread_create(&thread, NULL, open_and_close_until_forks_are_done, NULL) == 0);
+  }
+  for (i = 0; i < forks; i++) {
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+      child_opens_its_own(&client);
       _exit(checks_failed == 0 ? 0 : 1);
     }
-    CHECK_CODE(open_guest("probe", &opened, &error), TW_OK);
-    CHECK_CODE(probe_client_open(&opened, 8, &inherited, &error), TW_OK);
-    CHECK(add(&inherited, 5) == 5);
-    _exit(checks_failed == 0 ? 0 : 1);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
   }
-  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  if (forks > 1) {
+    atomic_store(&forks_are_done, true);
+    pthread_join(thread, NULL);
+  }
   CHECK(add(&client, 1) == 2);
   close_client(&client);
+}
+
+static void guest_may_fork_while_it_is_loaded(void) {
+  int i;
+  for (i = 0; i < 10; i++) { /* it is unloaded before it is loaded again */
+    probe_library opened;
+    tw_error error;
+    REQUIRE_OK(open_guest("forks", &opened, &error), error);
+    REQUIRE_OK(tw_close(opened.table, &error), error);
+  }
 }
 
 static void paths_of_one_file_are_one_guest(void) {
@@ -716,6 +759,7 @@ int main(int argc, char **argv) {
   RUN(wrong_addresses_are_refused);
   if (!is_nim()) {
     RUN(wrong_guests_are_refused);
+    RUN(guest_may_fork_while_it_is_loaded);
   }
   REQUIRE_OK(open_guest("probe", &library, &error), error);
   snprintf(address, sizeof(address), "thread:%s/libguest_probe%s.so", folder, suffix);

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use libloading::os::unix::Library;
 use thalweg_capi::abi::{TW_OK, TwError};
 use thalweg_port::{Code, Failure, Guest, GuestCall, GuestObject, GuestPort, close_handle};
 
 use crate::abi::{TW_GUEST_ASYNC_MAY_BLOCK, TW_GUEST_STAYS_LOADED, TwGuestCall, TwGuestFunctions};
+use crate::library::GuestLibrary;
 
 /// What is dropped once a library is unloaded.
 pub(crate) type WhileLoaded = Box<dyn Send + Sync>;
@@ -22,7 +22,7 @@ pub(crate) struct ForeignGuest {
     /// From which the guest takes its events. `None`: the core calls its functions.
     port: Option<ServedPort>,
     /// `None` while this is being dropped.
-    library: Option<(Library, WhileLoaded)>,
+    library: Option<(GuestLibrary, WhileLoaded)>,
     name: String,
     /// A thread reloads it.
     is_reloading: AtomicBool,
@@ -65,7 +65,7 @@ impl ForeignGuest {
         functions: TwGuestFunctions,
         ctx: *mut c_void,
         port: Option<ServedPort>,
-        library: (Library, WhileLoaded),
+        library: (GuestLibrary, WhileLoaded),
         name: String,
     ) -> Self {
         Self {
@@ -209,7 +209,7 @@ struct Unloading {
     stays_loaded: bool,
     ctx: *mut c_void,
     port: Option<ServedPort>,
-    library: Library,
+    library: GuestLibrary,
     loaded: WhileLoaded,
 }
 

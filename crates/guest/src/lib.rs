@@ -38,6 +38,7 @@ mod core_table;
 mod files;
 mod foreign;
 mod input;
+mod library;
 mod opening;
 mod port;
 mod slots;

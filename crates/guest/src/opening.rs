@@ -7,7 +7,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use thalweg_capi::abi::{
     TW_METHOD_ASYNC, TW_METHOD_BRIEF, TW_METHOD_CAN_BLOCK, TW_METHOD_CBOR, TW_METHOD_IDEMPOTENT,
     TW_METHOD_INLINE, TW_METHOD_NOTICES, TW_OK, TwError, TwHandle, TwMethod,
@@ -27,6 +26,7 @@ use crate::abi::{
     TwGuestPolicy,
 };
 use crate::foreign::{ForeignGuest, ServedPort, WhileLoaded, no_error, refused};
+use crate::library::GuestLibrary;
 
 /// A guest that was opened.
 pub(crate) struct OpenedGuest {
@@ -54,7 +54,7 @@ thread_local! {
 
 /// A loaded library and its function `tw_guest`.
 pub(crate) struct Entry {
-    library: Library,
+    library: GuestLibrary,
     function: TwGuestFunction,
 }
 
@@ -74,7 +74,7 @@ impl Entry {
                 argument(format!("cannot load the guest {path}: {why}"))
             };
             // SAFETY: loading runs the initialisers of a library that the program trusts.
-            let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
+            let library = unsafe { GuestLibrary::open(name) };
             let library = library.map_err(cannot_load)?;
             // SAFETY: thalweg_guest.h gives the symbol this type.
             let function = unsafe { library.get::<TwGuestFunction>(TW_GUEST_SYMBOL) };

@@ -1,12 +1,14 @@
 /* A guest of the tests, which also misbehaves on request.
  *
- * PROBE_BLOCKS: its async functions block. PROBE_REFUSES: refuses to be opened. PROBE_SILENT: does not call `serve`. PROBE_ABI: returns as if it
- * were built for another ABI. PROBE_PORT: takes its calls from a port. PROBE_STAYS: stays
- * loaded. PROBE_VERSION: a number; the sums of the second version begin at a million, and so on.
- * PROBE_BALLAST: a number of bytes that the library keeps in memory while it is loaded. */
+ * PROBE_BLOCKS: its async functions block. PROBE_REFUSES: refuses to be opened. PROBE_SILENT: does not
+ * call `serve`. PROBE_ABI: returns as if it were built for another ABI. PROBE_PORT: takes its calls from
+ * a port. PROBE_STAYS: stays loaded. PROBE_FORKS: forks while it is loaded and unloaded. PROBE_VERSION: a
+ * number; the sums of the second version begin at a million, and so on. PROBE_BALLAST: a number of bytes
+ * that the library keeps in memory while it is loaded. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,6 +36,16 @@ uint32_t (*probe_meanwhile)(void);
 #endif
 
 static volatile char ballast[PROBE_BALLAST];
+
+#ifdef PROBE_FORKS
+static __attribute__((constructor, destructor)) void forks(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+}
+#endif
 
 typedef struct state {
   uint64_t sum;
