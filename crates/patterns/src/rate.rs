@@ -81,7 +81,7 @@ impl RateLimit {
     pub fn new(rate: f64, burst: u32) -> Result<Self, InvalidSetting> {
         InvalidSetting::unless(
             rate > 0.0 && rate <= 1e9,
-            "a rate is a positive number of permits per second, at max_wait 10^9",
+            "a rate is a positive number of permits per second, at most 10^9",
         )?;
         InvalidSetting::unless(burst > 0, "a burst is at least 1")?;
         // Rounded up, so never more than the rate. A value beyond a word saturates.
@@ -90,7 +90,7 @@ impl RateLimit {
             interval
                 .checked_mul(u64::from(burst))
                 .is_some_and(|whole| whole <= MAX_BURST_UNITS),
-            "a full burst takes at max_wait two years",
+            "a full burst takes at most two years",
         )?;
         Ok(Self {
             base: Instant::now(),
@@ -327,7 +327,7 @@ impl fmt::Display for RateError {
                 )
             }
             Self::TooMany { burst } => {
-                write!(f, "at max_wait {burst} permits are available at once")
+                write!(f, "at most {burst} permits are available at once")
             }
         }
     }

@@ -47,6 +47,10 @@ fn many_permits_are_all_or_nothing() {
     assert_eq!(limit.try_acquire_at(start), Ok(()), "nothing was taken");
     let too_many = Err(RateError::TooMany { burst: 4 });
     assert_eq!(limit.try_acquire_many_at(5, start + LONG), too_many);
+    assert_eq!(
+        too_many.unwrap_err().to_string(),
+        "at most 4 permits are available at once"
+    );
     assert_eq!(limit.try_acquire_many_at(4, start + LONG), Ok(()));
     assert_eq!(limit.try_acquire_many_at(0, start + LONG), Ok(()));
 }
@@ -148,11 +152,15 @@ fn acquire_beyond_its_timeout_returns_at_once() {
 
 #[test]
 fn invalid_rate_is_refused() {
-    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 2e9, 1e-300] {
-        assert!(RateLimit::new(rate, 1).is_err(), "{rate}");
+    let refused = |rate, burst| RateLimit::new(rate, burst).unwrap_err().to_string();
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 2e9] {
+        let positive = "a rate is a positive number of permits per second, at most 10^9";
+        assert_eq!(refused(rate, 1), positive, "{rate}");
     }
-    assert!(RateLimit::new(1.0, 0).is_err());
-    assert!(RateLimit::new(0.001, u32::MAX).is_err());
+    assert_eq!(refused(1.0, 0), "a burst is at least 1");
+    for (rate, burst) in [(1e-300, 1), (0.001, u32::MAX)] {
+        assert_eq!(refused(rate, burst), "a full burst takes at most two years");
+    }
     let fastest = RateLimit::new(1e9, u32::MAX).unwrap();
     assert_eq!(fastest.burst(), u32::MAX);
     assert_eq!(fastest.try_acquire_many(u32::MAX), Ok(()));
