@@ -57,21 +57,25 @@ pub struct Cell {
 
 /// Parameters that are counts, with the largest value for which any machine has enough memory and
 /// threads.
-const COUNTS: [(&str, u64); 17] = [
+const COUNTS: [(&str, u64); 21] = [
     ("actors", 1 << 20),
     ("batch", 1 << 24),
     ("bursts", 1 << 24),
     ("capacity", 1 << 24),
+    ("channels", 1 << 10),
     ("chunks", 200_000),
     ("depth", 1 << 12),
     ("each", 1 << 31),
     ("items", 1 << 24),
+    ("mean_us", 1 << 20),
     ("messages", 1 << 40),
     ("per_thread", 1 << 24),
     ("producers", 1 << 10),
+    ("receivers", 1 << 10),
     ("round_trips", 1 << 32),
     ("rounds", 1 << 32),
     ("sleeps", 1 << 20),
+    ("threads", 1 << 10),
     ("workers", 64),
     ("yielders", 1 << 10),
     ("yields", 1 << 32),
@@ -110,12 +114,8 @@ impl Cell {
     /// # Errors
     /// The cell has no such parameter.
     pub fn text(&self, name: &str) -> Result<&str, Problem> {
-        self.params.get(name).map(String::as_str).ok_or_else(|| {
-            Problem::Usage(format!(
-                "{}: a cell needs the parameter `{name}`",
-                self.workload
-            ))
-        })
+        let text = self.params.get(name).map(String::as_str);
+        text.ok_or_else(|| Problem::Usage(format!("a cell needs the parameter `{name}`")))
     }
 
     /// Checks that every parameter that is a count is in range. No subject accepts 0.
@@ -128,10 +128,8 @@ impl Cell {
             if let Some(count) = count
                 && !(1..=most).contains(&count)
             {
-                return Err(Problem::Usage(format!(
-                    "{}: `{name}` is 1 to {most}, not {count}",
-                    self.workload
-                )));
+                let why = format!("`{name}` is 1 to {most}, not {count}");
+                return Err(Problem::Usage(why));
             }
         }
         Ok(())
@@ -143,12 +141,8 @@ impl Cell {
     /// The cell has no such parameter, or its value is not a whole number.
     pub fn number(&self, name: &str) -> Result<u64, Problem> {
         let text = self.text(name)?;
-        text.parse().map_err(|_| {
-            Problem::Usage(format!(
-                "{}: `{name}` is a whole number, not `{text}`",
-                self.workload
-            ))
-        })
+        text.parse()
+            .map_err(|_| Problem::Usage(format!("`{name}` is a whole number, not `{text}`")))
     }
 }
 
@@ -337,12 +331,15 @@ mod tests {
     #[test]
     fn counts_that_no_subject_takes_are_refused() {
         let check = |name, text| Cell::new("w", &[(name, text)], &["thalweg"]).check();
-        for (name, text) in [("capacity", "0"), ("producers", "1025"), ("messages", "0")] {
+        let wrong = [
+            ("capacity", "0"),
+            ("producers", "1025"),
+            ("messages", "0"),
+            ("receivers", "0"),
+        ];
+        for (name, text) in wrong {
             let problem = check(name, text).unwrap_err().to_string();
-            assert!(
-                problem.contains(&format!("w: `{name}` is 1 to ")),
-                "{problem}"
-            );
+            assert!(problem.contains(&format!("`{name}` is 1 to ")), "{problem}");
         }
         check("capacity", "16777216").unwrap();
         check("capacity", "unbounded").unwrap();

@@ -67,7 +67,9 @@ fn cells(row: &Row) -> [String; 8] {
         side(&row.subject, row.subject_median),
         match (&row.peer, row.peer_median) {
             (Some(peer), Some(value)) => side(peer, value),
-            _ => "-".to_owned(),
+            // It was left out, and the verdict says why.
+            (Some(peer), None) => format!("{peer} -"),
+            (None, _) => "-".to_owned(),
         },
         row.ratio.map_or_else(
             || "-".to_owned(),
@@ -131,6 +133,13 @@ mod tests {
             assert!(row.contains(part), "{part} in {row}");
         }
         assert!(lines[3].contains("0 switches"));
+    }
+
+    #[test]
+    fn peer_that_was_left_out_is_named() {
+        let mut report = sample();
+        report.results[0].peer_median = None;
+        assert!(markdown(&report).contains("| direct - "));
     }
 
     #[test]

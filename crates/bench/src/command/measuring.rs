@@ -9,7 +9,7 @@ use crate::catalogue::{self, Wanted};
 use crate::command::tell;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::report::{Host, Report, SCHEMA, mark_best};
+use crate::report::{Host, Report, Row, SCHEMA, mark_best};
 use crate::round_trip::RoundTrips;
 use crate::workloads::Workload;
 use crate::{doctor, machine, tools};
@@ -133,7 +133,7 @@ pub fn measure(
             let name = workload.name.to_owned();
             report.round_trips.insert(name, round_trips);
         }
-        match rows {
+        match rows.and_then(not_empty) {
             Ok(mut rows) => {
                 mark_best(&mut rows);
                 report.results.extend(rows);
@@ -168,6 +168,14 @@ pub fn begun(lab: &Lab, host: Host) -> Report {
     }
 }
 
+fn not_empty(rows: Vec<Row>) -> Result<Vec<Row>, Problem> {
+    if rows.is_empty() {
+        let why = "nothing was measured: a list of --set is empty";
+        return Err(Problem::Usage(why.to_owned()));
+    }
+    Ok(rows)
+}
+
 fn named(workload: &Workload, problem: Problem) -> Problem {
     let name = workload.name;
     match problem {
@@ -190,7 +198,6 @@ pub fn worst(problems: &[Problem]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Row;
 
     fn one_row(_: &mut Lab) -> Result<Vec<Row>, Problem> {
         Ok(vec![Row::new(
@@ -212,20 +219,27 @@ mod tests {
         run: |_| Err(Problem::Check("counts differ".to_owned())),
         ..Workload::USUAL
     };
+    const EMPTY: Workload = Workload {
+        name: "empty",
+        run: |_| Ok(Vec::new()),
+        ..Workload::USUAL
+    };
 
     #[test]
     fn a_workload_that_fails_costs_only_its_own_rows() {
         let mut kept = Vec::new();
-        let measured = measure(&[&BAD, &GOOD], Lab::new(true, None), |report| {
+        let measured = measure(&[&BAD, &EMPTY, &GOOD], Lab::new(true, None), |report| {
             kept.push(report.results.len());
             Ok(())
         })
         .unwrap();
         assert_eq!(measured.report.results.len(), 1);
-        assert_eq!(kept, [0, 1]);
+        assert_eq!(kept, [0, 0, 1]);
         let told: Vec<String> = measured.problems.iter().map(ToString::to_string).collect();
-        assert_eq!(told, ["check failed: bad: counts differ"]);
-        assert_eq!(worst(&measured.problems), 1);
+        let nothing = "empty: nothing was measured: a list of --set is empty";
+        assert_eq!(told, ["check failed: bad: counts differ", nothing]);
+        assert_eq!(worst(&measured.problems[..1]), 1);
+        assert_eq!(worst(&measured.problems), 2);
         assert_eq!(worst(&[]), 0);
     }
 }

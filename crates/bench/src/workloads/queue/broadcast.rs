@@ -98,9 +98,13 @@ struct Shape {
 
 fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     let shape = Shape {
-        capacity: cell.number("capacity")?.max(2) as usize,
-        receivers: cell.number("receivers")?.max(1) as usize,
+        capacity: cell.number("capacity")? as usize,
+        receivers: cell.number("receivers")? as usize,
     };
+    if shape.capacity < 2 {
+        let why = "`capacity` is at least 2: the sender waits for the receivers at half of it";
+        return Err(Problem::Usage(why.to_owned()));
+    }
     let messages = Messages::parse(cell.text("messages")?)?;
     let sides = cell.subjects.iter().map(|name| {
         let sampler = Sampler::new(messages, 1, cell.quick);

@@ -123,7 +123,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     let mut all = Vec::new();
     for point in Grid::of(lab)?.points(lab, &AXES) {
         let point = point.with("round_trips", &trips.to_string());
-        let subjects = subjects(point.get("mode"));
+        let subjects = subjects(point.get("mode"))?;
         let placement = rows::process_placement(point.get("placement"))?;
         let cell = Cell::new(WORKLOAD.name, &point.params(), &subjects).at(placement);
         let measured = rows::measure(lab, &WORKLOAD, cell, Rigour::Look)?;
@@ -132,9 +132,14 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     Ok(all)
 }
 
-fn subjects(mode: &str) -> Vec<&'static str> {
+fn subjects(mode: &str) -> Result<Vec<&'static str>, Problem> {
     let of_mode = SUBJECTS.iter().filter(|(own, ..)| *own == mode);
-    of_mode.map(|(_, name, _)| *name).collect()
+    let names: Vec<_> = of_mode.map(|(_, name, _)| *name).collect();
+    if names.is_empty() {
+        let why = format!("a mode is same_thread, spin, block or park, not `{mode}`");
+        return Err(Problem::Usage(why));
+    }
+    Ok(names)
 }
 
 fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
@@ -145,10 +150,7 @@ fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
         let found = SUBJECTS.iter().find(|one| (one.0, one.1) == (mode, name));
         match found {
             Some((.., sample)) => Ok(Side::new(move || sample(trips, split))),
-            None if subjects(mode).is_empty() => Err(Problem::Usage(format!(
-                "a mode is same_thread, spin, block or park, not `{mode}`"
-            ))),
-            None => unknown(name),
+            None => subjects(mode).and_then(|_| unknown(name)),
         }
     };
     cell.subjects.iter().map(side).collect()
@@ -461,7 +463,7 @@ mod tests {
                 ("placement", "free"),
                 ("round_trips", "200"),
             ];
-            let cell = Cell::new(WORKLOAD.name, &params, &subjects(mode));
+            let cell = Cell::new(WORKLOAD.name, &params, &subjects(mode).unwrap());
             assert_eq!(cell.subjects[0], THALWEG);
             for mut side in open(&cell).unwrap() {
                 let sample = side.take().unwrap();
@@ -475,7 +477,7 @@ mod tests {
     #[test]
     fn every_mode_has_an_eventfd_that_waits_like_our_side() {
         for mode in ["spin", "block", "park"] {
-            assert!(subjects(mode).contains(&"eventfd"), "{mode}");
+            assert!(subjects(mode).unwrap().contains(&"eventfd"), "{mode}");
         }
         let (_, far) = EventFd::<SPINS_THEN_SLEEPS>::new().unwrap();
         let began = Instant::now();

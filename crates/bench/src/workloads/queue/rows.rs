@@ -34,12 +34,12 @@ pub struct Measured<'a> {
     workload: &'a Workload,
     cell: Cell,
     taken: Vec<Samples<Sample>>,
-    /// The reason why a peer is missing.
-    missing: Option<(&'static str, String)>,
+    /// The peers that are left out, with the reasons.
+    missing: Vec<(String, String)>,
 }
 
-/// Takes the samples of `cell`. A peer that is missing on this machine is left out, and its row
-/// records the reason.
+/// Takes the samples of `cell`. A peer that is missing on this machine, or cannot have the cell's
+/// capacity, is left out, and its row records the reason.
 ///
 /// # Errors
 /// Something failed in a process.
@@ -49,13 +49,20 @@ pub fn measure<'a>(
     mut cell: Cell,
     rigour: Rigour,
 ) -> Result<Measured<'a>, Problem> {
-    let mut missing = None;
+    let mut missing = Vec::new();
+    let capacity = cell.number("capacity").ok();
+    let many = cell.params.contains_key("producers");
+    cell.subjects.retain(|name| {
+        let unfit = capacity.and_then(|capacity| unfit(name, capacity, many));
+        missing.extend(unfit.map(|why| (name.clone(), why.to_owned())));
+        unfit.is_none()
+    });
     if cell.subjects.iter().any(|name| name == go_chan::NAME) {
         match hosts::go_version() {
             Ok(version) => drop(lab.peers.insert(go_chan::NAME.to_owned(), version)),
             Err(why) => {
                 cell.subjects.retain(|name| name != go_chan::NAME);
-                missing = Some((go_chan::NAME, why));
+                missing.push((go_chan::NAME.to_owned(), why));
             }
         }
     }
@@ -79,6 +86,22 @@ pub fn measure<'a>(
     })
 }
 
+/// Why the ring of a peer cannot have this capacity, if it cannot.
+fn unfit(peer: &str, capacity: u64, many_producers: bool) -> Option<&'static str> {
+    match plain(peer) {
+        "vyukov" if !capacity.is_power_of_two() || capacity < 2 => {
+            Some("its capacity is a power of two from 2")
+        }
+        "disruptor" if many_producers && (!capacity.is_power_of_two() || capacity < 64) => {
+            Some("its capacity for many producers is a power of two from 64")
+        }
+        "disruptor" | "c11_ring" | "c11_ring_inlined" if !capacity.is_power_of_two() => {
+            Some("its capacity is a power of two")
+        }
+        _ => None,
+    }
+}
+
 /// A subject's name without its variant: `thalweg` for `thalweg@4`.
 fn plain(subject: &str) -> &str {
     subject.split('@').next().unwrap_or(subject)
@@ -98,9 +121,9 @@ impl Measured<'_> {
         let mut rows: Vec<Row> = (1..self.cell.subjects.len())
             .map(|place| self.row(unit, Some(place), checks))
             .collect();
-        if let Some((peer, why)) = &self.missing {
+        for (peer, why) in &self.missing {
             let mut row = self.row(unit, None, checks);
-            row.peer = Some((*peer).to_owned());
+            row.peer = Some(peer.clone());
             row.verdict = Some(format!("not judged: {why}"));
             rows.push(row);
         }
@@ -208,6 +231,29 @@ mod tests {
         rows[0].verdict = Some("not judged: no go".to_owned());
         hold(&mut rows, "go_chan", &Target::Ratio(0.5), None);
         assert_eq!(rows[0].verdict.as_deref(), Some("not judged: no go"));
+    }
+
+    #[test]
+    fn peer_that_cannot_have_the_capacity_is_left_out() {
+        for (peer, capacity, many) in [
+            ("vyukov", 1, true),
+            ("vyukov", 1000, true),
+            ("disruptor", 3, false),
+            ("disruptor", 32, true),
+            ("c11_ring", 100, false),
+        ] {
+            assert!(unfit(peer, capacity, many).is_some(), "{peer} {capacity}");
+        }
+        for (peer, capacity, many) in [
+            ("vyukov", 2, true),
+            ("disruptor", 1, false),
+            ("disruptor", 64, true),
+            ("c11_ring", 1, false),
+            ("rtrb", 1000, false),
+            ("thalweg", 1000, true),
+        ] {
+            assert_eq!(unfit(peer, capacity, many), None, "{peer} {capacity}");
+        }
     }
 
     #[test]

@@ -181,7 +181,7 @@ impl Shape {
     fn of(cell: &Cell) -> Result<Self, Problem> {
         let has = |name: &str| cell.params.contains_key(name);
         let number = |name: &str, default: u64| match has(name) {
-            true => cell.number(name).map(|number| number.max(1)),
+            true => cell.number(name),
             false => Ok(default),
         };
         let text = |name: &str, default| cell.params.get(name).map_or(default, String::as_str);
@@ -220,7 +220,12 @@ impl Shape {
         } else {
             Way::OneByOne
         };
-        let alone = number("threads", 2)? == 1 || text("twin", "") == "verbatim";
+        let threads = number("threads", 2)?;
+        if threads > 2 {
+            let why = format!("threads are 1 or 2, not {threads}");
+            return Err(Problem::Usage(why));
+        }
+        let alone = threads == 1 || text("twin", "") == "verbatim";
         let full = capacity.unwrap_or(usize::MAX) as u64;
         if items > full || (rule == Partial::No && batch > 1 && batch > full / 2) {
             return Err(Problem::Usage(format!(
@@ -361,9 +366,14 @@ pub fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
 pub fn topology(text: &str) -> Result<(usize, usize), Problem> {
     let sides = text.split_once('x').and_then(|(senders, receivers)| {
         let sides: (usize, usize) = (senders.parse().ok()?, receivers.parse().ok()?);
-        (sides.0 > 0 && sides.1 > 0).then_some(sides)
+        let threads = 1..=1024;
+        (threads.contains(&sides.0) && threads.contains(&sides.1)).then_some(sides)
     });
-    sides.ok_or_else(|| Problem::Usage(format!("a topology is like 2x3, not `{text}`")))
+    sides.ok_or_else(|| {
+        Problem::Usage(format!(
+            "a topology is like 2x3, with at most 1024 threads on each side, not `{text}`"
+        ))
+    })
 }
 
 /// The names of a table, without ours.
