@@ -39,7 +39,7 @@ extern "C" fn before_fork() {
     }
 }
 
-/// In the parent and in the child.
+/// Runs in the parent and in the child.
 extern "C" fn after_fork() {
     if DEPTH.get() == 0 {
         // SAFETY: this thread has locked `LOADER`, in `before_fork`.
