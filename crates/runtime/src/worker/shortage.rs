@@ -1,6 +1,7 @@
-//! Starting a task when no stack is free (rule 7 of `scheduler`).
+//! Starting a task on an additional stack (rule 6 of `scheduler`), and when no stack is free (rule 7).
 
 use std::ptr::NonNull;
+use std::thread;
 use std::time::Duration;
 
 use thalweg_queue::clock;
@@ -8,7 +9,8 @@ use thalweg_queue::clock;
 use super::Worker;
 use crate::fiber::Fiber;
 use crate::reason::JoinError;
-use crate::scheduler::cancel;
+use crate::scheduler::{WorkerShared, cancel};
+use crate::shim::Ordering;
 use crate::stack::StackError;
 use crate::task::{OnShortage, Phase, Task};
 
@@ -17,12 +19,22 @@ use crate::task::{OnShortage, Phase, Task};
 /// call a hundred times a second, and is short enough for a waiting caller.
 const RETRY: Duration = Duration::from_millis(10);
 
+/// How often an idle worker leaves a task with another worker before it sleeps in between, so that the
+/// other one gets a processor.
+const EAGER_PLACEMENTS: u32 = 32;
+/// How often it sleeps before it starts the task itself.
+const PATIENT_PLACEMENTS: u32 = 8;
+const PATIENCE: Duration = Duration::from_micros(50);
+
 impl Worker {
     /// Obtains a fiber for a task that is about to begin. If there is none, the task goes to
     /// another worker, waits, or ends.
     #[cold]
     pub(super) fn obtain_fiber(&self, task: Task) -> Option<NonNull<Fiber>> {
-        let task = self.scheduler.place(self.index, self.status.tick(), task)?;
+        let task = match self.keeps() {
+            true => task,
+            false => self.place(task)?,
+        };
         // Waiting tasks are older.
         self.serve_waiting();
         match self.obtain(task.header().is_turn) {
@@ -41,6 +53,42 @@ impl Worker {
                 None
             }
         }
+    }
+
+    /// Rule 6. Returns the task if it stays here.
+    fn place(&self, task: Task) -> Option<Task> {
+        let stays = self.scheduler.place(self.index, self.status.tick(), task);
+        if stays.is_none() && self.placed_while_idle.get() > EAGER_PLACEMENTS {
+            thread::sleep(PATIENCE);
+        }
+        stays
+    }
+
+    /// Rule 6: whether the task begins here because the other worker would not take it soon. Then so do
+    /// the next ones, as many as do not count as an imbalance.
+    fn keeps(&self) -> bool {
+        let stacks = self.shared().stacks.load(Ordering::Relaxed);
+        if stacks >= self.scheduler.max_stacks_per_worker() {
+            return false;
+        }
+        if let Some(kept_at) = self.kept_at.get() {
+            if (kept_at..kept_at + WorkerShared::SLACK).contains(&stacks) {
+                return true;
+            }
+            self.kept_at.set(None);
+        }
+        // If a task has run since, an idle worker did not find this one.
+        if self.idle_at.get() != self.status.counts.slices.get() {
+            self.placed_while_idle.set(0);
+            return false;
+        }
+        let placed = self.placed_while_idle.get() + 1;
+        let keeps = placed > EAGER_PLACEMENTS + PATIENT_PLACEMENTS;
+        if keeps {
+            self.kept_at.set(Some(stacks));
+        }
+        self.placed_while_idle.set(if keeps { 0 } else { placed });
+        keeps
     }
 
     fn obtain(&self, is_turn: bool) -> Result<NonNull<Fiber>, StackError> {

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ThreadId;
+use std::time::Duration;
 
 use thalweg_runtime::{Config, JoinHandle, Runtime, channel, spawn, yield_now};
 
@@ -112,4 +113,26 @@ fn actor_without_a_stack_on_one_worker_begins_on_another() {
     // Two stacks belong to the spawner and to the actor that keeps the other worker busy.
     let by_thread = wait_by_thread(Config::with_workers(2).max_stacks(32), 28);
     assert_eq!(by_thread.len(), 2, "{by_thread:?}");
+}
+
+/// Each level waits for the next one, so that this worker soon has many more stacks than the busy one.
+fn levels(count: u32) -> u32 {
+    match count {
+        0 => 0,
+        _ => 1 + spawn(move || levels(count - 1)).join().unwrap(),
+    }
+}
+
+/// The other worker does not look for work until all levels have begun.
+#[test]
+fn actor_placed_with_a_busy_worker_begins() {
+    let runtime = Runtime::start(Config::with_workers(2)).unwrap();
+    let spawner = runtime.handle().spawn(|| {
+        let held = Held::other_worker();
+        let levels = spawn(|| levels(500)).join_timeout(Duration::from_secs(30));
+        drop(held);
+        levels
+    });
+    let levels = spawner.join().unwrap();
+    assert_eq!(levels.expect("all levels begin").unwrap(), 500);
 }
