@@ -29,6 +29,7 @@ use crate::join::JoinHandle;
 use crate::reason::JoinError;
 use crate::runtime::spawn;
 use crate::sections;
+use crate::shim::spin_loop;
 use crate::task::{FinishedStack, JoinWaker, Joiner, Task};
 use crate::wake_reason::WakeReason;
 use crate::worker;
@@ -195,8 +196,10 @@ impl<T> JoinSet<T> {
         let header = task.header();
         let place = header.join_set_index.get();
         let mut handle = self.members.remove(place as usize);
-        // Rule 4.
-        header.state.wait_until_released();
+        // Rule 4: this takes another worker a few instructions.
+        while !header.state.is_released() {
+            spin_loop();
+        }
         Joined {
             id: header.id,
             result: handle.take(),

@@ -24,9 +24,8 @@
 //!    Balancing" (1996). A started actor stays with its worker. A worker that would need one more
 //!    stack for an unstarted task first looks at one other worker, and leaves the task with that
 //!    worker if it has clearly fewer stacks. Any idle worker may take it from there, as from the
-//!    ring. An idle worker that would leave tasks with the other again and again starts them
-//!    instead: the other one is busy, or its thread has no processor. Only a task that would
-//!    increase the number of stacks pays for this.
+//!    ring. A worker that has placed tasks again and again and has run nothing else starts one: the
+//!    other worker is busy. Only a task that would increase the number of stacks pays for this.
 //! 7. If no stack is free, a task that must not end for that reason (`OnShortage`) waits in a list
 //!    that all workers share. The thread that appends it executes a full fence and wakes every
 //!    sleeping worker. A worker takes from the list when a fiber is returned, before it starts
@@ -76,7 +75,7 @@ pub(crate) struct WorkerShared {
 
 impl WorkerShared {
     /// Two workers count as balanced if their numbers of stacks differ by no more than this.
-    pub(crate) const SLACK: usize = 16;
+    const SLACK: usize = 16;
 
     /// Takes a task from the ring. Called by the owner.
     #[inline(always)]

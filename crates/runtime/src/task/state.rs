@@ -23,13 +23,7 @@
 //! 4. The owner of the last reference frees the task when it drops it. It detects without an atomic
 //!    read-modify-write that it is the only owner.
 
-use std::thread;
-use std::time::Duration;
-
-use crate::shim::{AtomicUsize, Ordering, spin_loop};
-
-/// How often a thread looks for `RELEASED` before it gives its processor away.
-const LOOKS: u32 = 100;
+use crate::shim::{AtomicUsize, Ordering};
 
 const COMPLETE: usize = 1;
 const JOINER: usize = 2;
@@ -38,15 +32,6 @@ const RELEASED: usize = 8;
 const HAS_CONTROL: usize = 16;
 const WATCHED: usize = 32;
 const REFERENCE: usize = 64;
-
-/// Gives the processor to another thread. A yield does not always do that.
-fn give_way() {
-    if cfg!(loom) {
-        spin_loop();
-    } else {
-        thread::sleep(Duration::from_micros(20));
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct TaskState(AtomicUsize);
@@ -85,20 +70,6 @@ impl TaskState {
     #[inline(always)]
     pub(crate) fn is_only_running(&self) -> bool {
         self.0.load(Ordering::Acquire) == REFERENCE
-    }
-
-    /// Waits for `RELEASED` of a task that is complete. The other worker is a few instructions away from it,
-    /// but waking this thread may have cost it its processor. Spinning would then last a whole time slice.
-    pub(crate) fn wait_until_released(&self) {
-        for _ in 0..LOOKS {
-            if self.is_released() {
-                return;
-            }
-            spin_loop();
-        }
-        while !self.is_released() {
-            give_way();
-        }
     }
 
     pub(crate) fn is_complete(&self) -> bool {

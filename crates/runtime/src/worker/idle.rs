@@ -21,7 +21,6 @@ impl Worker {
     pub(super) fn idle(&self, spin: &mut AdaptiveSpin) {
         self.status.set_searching();
         self.quick_ticks.set(0);
-        self.idle_at.set(self.status.counts.slices.get());
         self.fire_timers();
         self.serve_waiting();
         if self.lifo_slot.get().is_some() || !self.ready.is_empty() {

@@ -127,12 +127,9 @@ pub(crate) struct Worker {
     retry_at: Cell<Option<u64>>,
     /// The number of slices when the worker last became idle, and the time from which it returns memory.
     trim_at: Cell<(u64, u64)>,
-    /// The number of slices when the worker last became idle.
-    idle_at: Cell<u64>,
-    /// How often it has placed a task elsewhere since then.
-    placed_while_idle: Cell<u32>,
-    /// The number of its stacks when it last kept such a task.
-    kept_at: Cell<Option<usize>>,
+    /// The number of slices when the worker last became idle, and how often it has placed a task elsewhere
+    /// since then.
+    placed_while_idle: Cell<(u64, u32)>,
     /// Whether the system refused the last stack that this worker did not get.
     short_of_memory: Cell<bool>,
     /// Whether the tasks that are being cancelled here are cancelled because of a stack shortage.
@@ -258,9 +255,7 @@ impl Worker {
             seen_shortages: Cell::new(0),
             retry_at: Cell::new(None),
             trim_at: Cell::default(),
-            idle_at: Cell::new(u64::MAX),
-            placed_while_idle: Cell::new(0),
-            kept_at: Cell::new(None),
+            placed_while_idle: Cell::new((u64::MAX, 0)),
             short_of_memory: Cell::new(false),
             refusing: Cell::new(false),
         };

@@ -1,7 +1,6 @@
 //! Starting a task on an additional stack (rule 6 of `scheduler`), and when no stack is free (rule 7).
 
 use std::ptr::NonNull;
-use std::thread;
 use std::time::Duration;
 
 use thalweg_queue::clock;
@@ -9,7 +8,7 @@ use thalweg_queue::clock;
 use super::Worker;
 use crate::fiber::Fiber;
 use crate::reason::JoinError;
-use crate::scheduler::{WorkerShared, cancel};
+use crate::scheduler::cancel;
 use crate::shim::Ordering;
 use crate::stack::StackError;
 use crate::task::{OnShortage, Phase, Task};
@@ -19,12 +18,9 @@ use crate::task::{OnShortage, Phase, Task};
 /// call a hundred times a second, and is short enough for a waiting caller.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// How often an idle worker leaves a task with another worker before it sleeps in between, so that the
-/// other one gets a processor.
-const EAGER_PLACEMENTS: u32 = 32;
-/// How often it sleeps before it starts the task itself.
-const PATIENT_PLACEMENTS: u32 = 8;
-const PATIENCE: Duration = Duration::from_micros(50);
+/// How often an idle worker leaves a task with another worker that does not take it: for some
+/// milliseconds, which is longer than a wake-up takes.
+const MAX_PLACEMENTS: u32 = 10_000;
 
 impl Worker {
     /// Obtains a fiber for a task that is about to begin. If there is none, the task goes to
@@ -33,7 +29,7 @@ impl Worker {
     pub(super) fn obtain_fiber(&self, task: Task) -> Option<NonNull<Fiber>> {
         let task = match self.keeps() {
             true => task,
-            false => self.place(task)?,
+            false => self.scheduler.place(self.index, self.status.tick(), task)?,
         };
         // Waiting tasks are older.
         self.serve_waiting();
@@ -55,39 +51,17 @@ impl Worker {
         }
     }
 
-    /// Rule 6. Returns the task if it stays here.
-    fn place(&self, task: Task) -> Option<Task> {
-        let stays = self.scheduler.place(self.index, self.status.tick(), task);
-        if stays.is_none() && self.placed_while_idle.get() > EAGER_PLACEMENTS {
-            thread::sleep(PATIENCE);
-        }
-        stays
-    }
-
-    /// Rule 6: whether the task begins here because the other worker would not take it soon. Then so do
-    /// the next ones, as many as do not count as an imbalance.
+    /// Rule 6: whether the task begins here, because the other worker does not take it.
     fn keeps(&self) -> bool {
-        let stacks = self.shared().stacks.load(Ordering::Relaxed);
-        if stacks >= self.scheduler.max_stacks_per_worker() {
-            return false;
-        }
-        if let Some(kept_at) = self.kept_at.get() {
-            if (kept_at..kept_at + WorkerShared::SLACK).contains(&stacks) {
-                return true;
-            }
-            self.kept_at.set(None);
-        }
-        // If a task has run since, an idle worker did not find this one.
-        if self.idle_at.get() != self.status.counts.slices.get() {
-            self.placed_while_idle.set(0);
-            return false;
-        }
-        let placed = self.placed_while_idle.get() + 1;
-        let keeps = placed > EAGER_PLACEMENTS + PATIENT_PLACEMENTS;
-        if keeps {
-            self.kept_at.set(Some(stacks));
-        }
-        self.placed_while_idle.set(if keeps { 0 } else { placed });
+        let slices = self.status.counts.slices.get();
+        let (idle_at, placed) = self.placed_while_idle.get();
+        let has_run = idle_at != slices;
+        let keeps = !has_run
+            && placed >= MAX_PLACEMENTS
+            && self.shared().stacks.load(Ordering::Relaxed)
+                < self.scheduler.max_stacks_per_worker();
+        let placed = if keeps || has_run { 0 } else { placed + 1 };
+        self.placed_while_idle.set((slices, placed));
         keeps
     }
 
