@@ -129,10 +129,10 @@ fn actor_placed_with_a_busy_worker_begins() {
     let runtime = Runtime::start(Config::with_workers(2)).unwrap();
     let spawner = runtime.handle().spawn(|| {
         let held = Held::other_worker();
-        let levels = spawn(|| levels(100)).join_timeout(Duration::from_secs(30));
+        let levels = spawn(|| levels(500)).join_timeout(Duration::from_secs(30));
         drop(held);
         levels
     });
     let levels = spawner.join().unwrap();
-    assert_eq!(levels.expect("all levels begin").unwrap(), 100);
+    assert_eq!(levels.expect("all levels begin").unwrap(), 500);
 }
