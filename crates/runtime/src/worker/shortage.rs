@@ -18,8 +18,8 @@ use crate::task::{OnShortage, Phase, Task};
 /// call a hundred times a second, and is short enough for a waiting caller.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// How often an idle worker leaves a task with another worker that does not take it: for some
-/// milliseconds, which is longer than a wake-up takes.
+/// How often a worker places a task with another one before it starts it itself, if it runs nothing else.
+/// That takes some milliseconds, which is longer than a wake-up.
 const MAX_PLACEMENTS: u32 = 10_000;
 
 impl Worker {
@@ -51,17 +51,19 @@ impl Worker {
         }
     }
 
-    /// Rule 6: whether the task begins here, because the other worker does not take it.
+    /// Rule 6: whether the task begins here, because the other worker does not take it. Otherwise it is
+    /// counted as placed.
     fn keeps(&self) -> bool {
         let slices = self.status.counts.slices.get();
-        let (idle_at, placed) = self.placed_while_idle.get();
-        let has_run = idle_at != slices;
-        let keeps = !has_run
-            && placed >= MAX_PLACEMENTS
-            && self.shared().stacks.load(Ordering::Relaxed)
-                < self.scheduler.max_stacks_per_worker();
-        let placed = if keeps || has_run { 0 } else { placed + 1 };
-        self.placed_while_idle.set((slices, placed));
+        let placed = match self.placed_in_a_row.get() {
+            (at, placed) if at == slices => placed,
+            _ => 0,
+        };
+        let stacks = self.shared().stacks.load(Ordering::Relaxed);
+        let keeps = placed >= MAX_PLACEMENTS && stacks < self.scheduler.max_stacks_per_worker();
+        // A worker at its limit of stacks may place more often.
+        let placed = if keeps { 0 } else { placed.saturating_add(1) };
+        self.placed_in_a_row.set((slices, placed));
         keeps
     }
 
