@@ -15,7 +15,6 @@ use crate::id::ActorId;
 use crate::reason::JoinError;
 use crate::remote_queue::RemoteQueue;
 use crate::sections;
-use crate::shim::spin_loop;
 use crate::task::{JoinWaker, Joiner, Task};
 use crate::wake_reason::WakeReason;
 use crate::{wait, worker};
@@ -189,10 +188,7 @@ pub(crate) unsafe fn wait_as_actor(
         }
         // SAFETY: the caller is the handle, and it joined above.
         if state.is_complete() || (gives_up && !unsafe { task.unjoin() }) {
-            // Rule 3 of `task::state`: this takes another worker a few instructions.
-            while !state.is_released() {
-                spin_loop();
-            }
+            state.wait_for_release();
             return true;
         }
         if gives_up {

@@ -29,7 +29,6 @@ use crate::join::JoinHandle;
 use crate::reason::JoinError;
 use crate::runtime::spawn;
 use crate::sections;
-use crate::shim::spin_loop;
 use crate::task::{FinishedStack, JoinWaker, Joiner, Task};
 use crate::wake_reason::WakeReason;
 use crate::worker;
@@ -196,10 +195,8 @@ impl<T> JoinSet<T> {
         let header = task.header();
         let place = header.join_set_index.get();
         let mut handle = self.members.remove(place as usize);
-        // Rule 4: this takes another worker a few instructions.
-        while !header.state.is_released() {
-            spin_loop();
-        }
+        // Rule 4.
+        header.state.wait_for_release();
         Joined {
             id: header.id,
             result: handle.take(),

@@ -23,7 +23,10 @@
 //! 4. The owner of the last reference frees the task when it drops it. It detects without an atomic
 //!    read-modify-write that it is the only owner.
 
-use crate::shim::{AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::shim::{AtomicUsize, Ordering, spin_loop, yield_now};
 
 const COMPLETE: usize = 1;
 const JOINER: usize = 2;
@@ -32,6 +35,13 @@ const RELEASED: usize = 8;
 const HAS_CONTROL: usize = 16;
 const WATCHED: usize = 32;
 const REFERENCE: usize = 64;
+
+/// How often a joiner looks for `RELEASED` before it yields its processor after each look.
+const SPINS: u32 = 200;
+
+/// After how many looks it sleeps after each one: a thread with a real-time priority yields to no thread
+/// with a lower one.
+const SPINS_AND_YIELDS: u32 = 300;
 
 #[derive(Debug)]
 pub(crate) struct TaskState(AtomicUsize);
@@ -79,6 +89,22 @@ impl TaskState {
     /// Rule 3: a joining actor waits for this before it continues.
     pub(crate) fn is_released(&self) -> bool {
         self.0.load(Ordering::Acquire) & RELEASED != 0
+    }
+
+    /// Waits until [`is_released`](Self::is_released) is true, after the task has ended. Its worker needs a
+    /// few instructions for that, but its thread may have lost its processor, perhaps to this thread.
+    pub(crate) fn wait_for_release(&self) {
+        let mut looks = 0;
+        while !self.is_released() {
+            match looks {
+                // A model continues another thread only then.
+                _ if cfg!(loom) => yield_now(),
+                0..SPINS => spin_loop(),
+                SPINS..SPINS_AND_YIELDS => yield_now(),
+                _ => sleep(Duration::from_micros(20)),
+            }
+            looks = looks.saturating_add(1);
+        }
     }
 
     /// Whether a joiner is the only observer. Called by the worker, which may then read the joiner field if
