@@ -22,10 +22,10 @@
 //! 5. A woken actor goes to the remote queue of its home worker, never elsewhere (`remote_queue`).
 //! 6. Placement uses two choices, after Mitzenmacher, "The Power of Two Choices in Randomized Load
 //!    Balancing" (1996). A started actor stays with its worker. A worker that would need one more
-//!    stack for an unstarted task first looks at one other worker, and leaves the task with that
-//!    worker if it has clearly fewer stacks. Any idle worker may take it from there, as from the
-//!    ring. A worker that has placed tasks again and again and has run nothing else starts one: the
-//!    other worker is busy. Only a task that would increase the number of stacks pays for this.
+//!    stack for an unstarted task first looks at one other worker, places the task with that worker if it
+//!    has clearly fewer stacks, and wakes it. An idle worker may take the task from there if it has no
+//!    more stacks itself, or after a short time: then that worker is busy. Only a task that would increase
+//!    the number of stacks pays for this.
 //! 7. If no stack is free, a task that must not end for that reason (`OnShortage`) waits in a list
 //!    that all workers share. The thread that appends it executes a full fence and wakes every
 //!    sleeping worker. A worker takes from the list when a fiber is returned, before it starts
@@ -86,13 +86,11 @@ impl WorkerShared {
     }
 
     /// Steals for another worker: half of the ring, but no more than `max` tasks. Returns one of
-    /// them and puts the rest into `ring`. If the ring is empty, takes a placed task.
+    /// them and puts the rest into `ring`.
     pub(crate) fn steal_into(&self, ring: &Ring<Header>, max: u32) -> Option<Task> {
-        match self.ring.steal(ring, max) {
-            // SAFETY: as above.
-            Some(job) => unsafe { Task::from_raw(job) },
-            None => self.placed.pop(),
-        }
+        let job = self.ring.steal(ring, max)?;
+        // SAFETY: as above.
+        unsafe { Task::from_raw(job) }
     }
 
     /// Whether there is a task that any worker may start.
@@ -108,7 +106,7 @@ impl WorkerShared {
 
     /// Rule 6: whether this worker is a better place than `other` for a new actor. Each of the two
     /// may have `max` stacks.
-    fn is_better_than(&self, other: &Self, max: usize) -> bool {
+    pub(crate) fn is_better_than(&self, other: &Self, max: usize) -> bool {
         let (mine, theirs) = (self.load(), other.load());
         mine < max && (mine + mine / 8 + Self::SLACK <= theirs || theirs >= max)
     }
@@ -371,12 +369,16 @@ impl Scheduler {
         let max = self.max_stacks_per_worker();
         let other = (index + 1 + draw as usize % others) % self.workers.len();
         let (mine, other) = (&self.workers[index], &self.workers[other]);
-        if !other.is_better_than(mine, max) {
+        let stays = task.header().placed.get() && mine.load() < max;
+        if stays || !other.is_better_than(mine, max) {
             return Some(task);
         }
+        task.header().placed.set(true);
         match other.placed.push(task, || self.refuses(task)) {
             Ok(()) => {
                 self.announce();
+                // Another worker that was woken for it may leave it there.
+                other.remote_queue.unpark();
                 None
             }
             Err(task) => Some(task),

@@ -1,6 +1,7 @@
 //! Models of `scheduler`'s rule 6: a task that is placed with another worker starts there, or with
-//! any idle worker, even if that worker goes to sleep meanwhile. If the runtime stops, the task is
-//! cancelled.
+//! any idle worker that has no more stacks, even if that worker goes to sleep meanwhile. If the runtime
+//! stops, the task is cancelled. A model has no time, so a worker with more stacks never takes the
+//! task.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize as StdAtomicUsize, Ordering::Relaxed};
@@ -11,7 +12,7 @@ use thalweg_queue::explore::{large_model, model};
 use super::{drop_counter, new_task};
 use crate::config::Config;
 use crate::reason::JoinError;
-use crate::scheduler::{Scheduler, cancel};
+use crate::scheduler::{Scheduler, WorkerShared, cancel};
 use crate::shim::Ordering;
 use crate::task::Task;
 
@@ -42,23 +43,41 @@ impl Model {
 
     /// `Worker::take_unstarted`, and stealing.
     fn take(&self, index: usize) -> Option<Task> {
-        let workers = &self.scheduler.workers;
-        let others = (0..workers.len()).filter(|other| *other != index);
-        let mine = &workers[index];
+        let mine = &self.scheduler.workers[index];
         mine.take_own()
             .or_else(|| mine.placed.pop())
             .or_else(|| self.scheduler.take_injected())
             .or_else(|| {
-                others
-                    .filter_map(|other| workers[other].steal_into(&mine.ring, u32::MAX))
+                self.victims(index)
+                    .filter_map(|victim| {
+                        let stolen = victim.steal_into(&mine.ring, u32::MAX);
+                        stolen.or_else(|| victim.placed.pop())
+                    })
                     .next()
             })
+    }
+
+    /// The workers from which this worker takes tasks, besides itself. No rings are used here.
+    fn victims(&self, index: usize) -> impl Iterator<Item = &WorkerShared> {
+        let workers = &self.scheduler.workers;
+        let max = self.scheduler.max_stacks_per_worker();
+        (0..workers.len())
+            .filter(move |other| *other != index)
+            .map(|other| &workers[other])
+            .filter(move |other| !other.is_better_than(&workers[index], max))
+    }
+
+    fn finds(&self, index: usize) -> bool {
+        self.scheduler.is_stopping()
+            || self.scheduler.has_injected()
+            || self.scheduler.workers[index].has_some()
+            || self.victims(index).any(WorkerShared::has_some)
     }
 
     /// `Worker::idle`: returns the task that it found, or that was placed while it slept.
     fn idle(&self, index: usize) -> Option<Task> {
         let scheduler = &self.scheduler;
-        let has_work = || scheduler.is_stopping() || scheduler.has_unstarted();
+        let has_work = || self.finds(index);
         scheduler.begin_search();
         if has_work() {
             return if scheduler.end_search() {
@@ -77,7 +96,8 @@ impl Model {
 
     fn pass_on(&self, index: usize) -> Option<Task> {
         let taken = self.take(index);
-        if self.scheduler.has_unstarted() {
+        let leaves = taken.is_none() && !self.finds(index);
+        if !leaves && self.scheduler.has_unstarted() {
             self.scheduler.announce();
         }
         taken
@@ -130,6 +150,34 @@ fn task_placed_with_a_busy_worker_starts_elsewhere() {
         assert!(model.scheduler.place(0, 0, task).is_none());
         handle.join().unwrap();
         worker.join().unwrap();
+    });
+}
+
+/// Another worker has as many stacks as the placing one, and leaves the task, even if it is the one that
+/// is woken.
+#[test]
+fn task_that_another_worker_leaves_starts() {
+    large_model(|| {
+        let model = Model::new(3, 100);
+        model.scheduler.workers[1]
+            .stacks
+            .store(100, Ordering::Relaxed);
+        let workers = [1, 2].map(|index| {
+            let model = model.clone();
+            thread::spawn(move || model.work(index, 1))
+        });
+        let (task, handle) = new_task(|| ());
+        // So that both sleep in some executions with few preemptions.
+        thread::yield_now();
+        assert!(model.scheduler.place(0, 1, task).is_none());
+        handle.join().unwrap();
+        // The other worker takes this one.
+        let (task, handle) = new_task(|| ());
+        drop(handle);
+        model.scheduler.inject(task);
+        for worker in workers {
+            worker.join().unwrap();
+        }
     });
 }
 

@@ -95,6 +95,8 @@ pub(crate) struct Header {
     /// set.
     pub(crate) join_set_index: Cell<u32>,
     pub(crate) phase: Cell<Phase>,
+    /// Whether a worker has placed the task with another one (`scheduler`'s rule 6).
+    pub(crate) placed: Cell<bool>,
     /// Whether the task was woken while it was not suspended. Its next wait then returns at once.
     pub(crate) notified: Cell<bool>,
     /// Whether a wait has reported to the task that the runtime is stopping.
@@ -171,6 +173,7 @@ impl Header {
             next_remote: Cell::new(None),
             join_set_index: Cell::new(0),
             phase: Cell::new(Phase::Unstarted),
+            placed: Cell::new(false),
             notified: Cell::new(false),
             stop_notified: Cell::new(false),
             stop_notices: Cell::new(0),

@@ -7,11 +7,17 @@ use thalweg_queue::{AdaptiveSpin, clock};
 
 use super::Worker;
 use crate::poller::PollTimeout;
+use crate::scheduler::WorkerShared;
+use crate::task::Task;
 
 /// How long a worker is idle before it returns memory. Memory that is used again within that time is
 /// not returned: a trim and the faults after it cost several microseconds for each stack, and with
 /// several threads each trim interrupts their processors.
 const TRIM_DELAY: Duration = Duration::from_millis(100);
+
+/// How long an idle worker leaves a task to the worker with which it was placed (`scheduler`'s rule 6). A
+/// worker that is not busy starts it within some tens of microseconds.
+const LEAVE_PLACED: Duration = Duration::from_millis(1);
 
 /// The number of searches between two polls for IO events. A poll is a system call.
 const POLL_INTERVAL: u32 = 8;
@@ -29,14 +35,9 @@ impl Worker {
         if self.remote_queue.is_empty() && self.poll() {
             return;
         }
-        let mut deadline = match (self.wheel.next_deadline(), self.next_retry()) {
-            (Some(timer), Some(retry)) => Some(timer.min(retry)),
-            (timer, retry) => timer.or(retry),
-        };
+        let deadline = earlier(self.wheel.next_deadline(), self.next_retry());
         let no_thread = self.scheduler.timers.deadline_for_workers();
-        if no_thread != u64::MAX {
-            deadline = Some(deadline.map_or(no_thread, |at| at.min(no_thread)));
-        }
+        let deadline = earlier(deadline, (no_thread != u64::MAX).then_some(no_thread));
         let is_due = || deadline.is_some_and(|at| at <= clock::now());
         let looks = Cell::new(0_u32);
         let polls = || {
@@ -47,7 +48,8 @@ impl Worker {
         let found = spin.until(|| self.find_work() || is_due() || polls());
         if found {
             if self.scheduler.end_search() {
-                self.take_and_wake_another();
+                self.take_next();
+                self.wake_another();
             }
             return;
         }
@@ -65,6 +67,7 @@ impl Worker {
         };
         while trims && !finds() && !is_due() && self.fibers(|fibers| fibers.stacks.trim()) {}
         if !finds() {
+            let deadline = earlier(deadline, self.left_until.get());
             self.status.counts.sleeps.add(1);
             spin.sleep(|| match poller {
                 Some(poller) => {
@@ -78,7 +81,11 @@ impl Worker {
         self.status.set_awake();
         self.scheduler.watcher.wake();
         self.scheduler.finish_park(self.index);
-        self.take_and_wake_another();
+        self.take_next();
+        // A worker that leaves the only task to another one would wake others for it, without end.
+        if !self.leaves_a_task() || !self.has_nothing() || is_due() {
+            self.wake_another();
+        }
     }
 
     /// Decides whether the worker returns memory of its unused stacks before it sleeps: if no task has
@@ -105,16 +112,20 @@ impl Worker {
             now + TRIM_DELAY.as_nanos() as u64
         };
         self.trim_at.set((slices, due));
-        (false, Some(deadline.map_or(due, |at| at.min(due))))
+        (false, earlier(deadline, Some(due)))
     }
 
-    /// `scheduler`'s rule 4: this worker takes one task, and wakes another worker if there are
-    /// more.
+    /// `scheduler`'s rule 4: this worker takes one task, so that another worker is not woken for it.
     #[inline(always)]
-    pub(super) fn take_and_wake_another(&self) {
+    fn take_next(&self) {
         if self.lifo_slot.get().is_none() && self.remote_queue.is_empty() {
             self.lifo_slot.set(self.take_unstarted());
         }
+    }
+
+    /// `scheduler`'s rule 4: this worker wakes another one if there are more tasks.
+    #[inline(always)]
+    fn wake_another(&self) {
         if self.scheduler.has_unstarted() {
             self.scheduler.announce();
         }
@@ -145,6 +156,7 @@ impl Worker {
         let mine = &self.shared().ring;
         // Begins with another victim each time, so that thieves do not all go to the same worker.
         let first = self.status.tick() as usize;
+        let mut leaves = false;
         for nth in 0..workers.len() {
             let victim = (first + nth) % workers.len();
             if victim == self.index {
@@ -153,7 +165,8 @@ impl Worker {
             // `actor_info::moved`'s rule 2.
             let watched = self.scheduler.moved.is_watched();
             let max = if watched { 1 } else { u32::MAX };
-            if let Some(task) = workers[victim].steal_into(mine, max) {
+            let stolen = workers[victim].steal_into(mine, max);
+            if let Some(task) = stolen.or_else(|| self.take_placed(&workers[victim], &mut leaves)) {
                 self.status.counts.steals.add(1);
                 if watched {
                     self.scheduler.note_moved(task);
@@ -162,6 +175,55 @@ impl Worker {
                 return true;
             }
         }
+        if !leaves {
+            self.left_until.set(None);
+        }
         false
+    }
+
+    /// Takes a task that was placed with `other`, unless `other` has fewer stacks and has had little time
+    /// to start it: then sets `leaves`.
+    fn take_placed(&self, other: &WorkerShared, leaves: &mut bool) -> Option<Task> {
+        if other.placed.is_empty() {
+            return None;
+        }
+        let max = self.scheduler.max_stacks_per_worker();
+        if other.is_better_than(self.shared(), max) && !self.has_left_long() {
+            *leaves = true;
+            return None;
+        }
+        self.left_until.set(None);
+        other.placed.pop()
+    }
+
+    #[cold]
+    fn has_left_long(&self) -> bool {
+        let now = clock::now();
+        let until = self
+            .left_until
+            .get()
+            .unwrap_or(now + LEAVE_PLACED.as_nanos() as u64);
+        self.left_until.set(Some(until));
+        until <= now
+    }
+
+    /// Whether a task that was placed with another worker still belongs to that worker.
+    fn leaves_a_task(&self) -> bool {
+        self.left_until
+            .get()
+            .is_some_and(|until| clock::now() < until)
+    }
+
+    /// Whether the worker has no task that it could run next.
+    fn has_nothing(&self) -> bool {
+        self.lifo_slot.get().is_none() && self.ready.is_empty() && self.remote_queue.is_empty()
+    }
+}
+
+/// The earlier of two deadlines.
+fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }

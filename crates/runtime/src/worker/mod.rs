@@ -127,9 +127,8 @@ pub(crate) struct Worker {
     retry_at: Cell<Option<u64>>,
     /// The number of slices when the worker last became idle, and the time from which it returns memory.
     trim_at: Cell<(u64, u64)>,
-    /// The number of slices at the last placement, and how often the worker has placed a task since it ran
-    /// one.
-    placed_in_a_row: Cell<(u64, u32)>,
+    /// Until when the idle worker leaves tasks that were placed with others to them.
+    left_until: Cell<Option<u64>>,
     /// Whether the system refused the last stack that this worker did not get.
     short_of_memory: Cell<bool>,
     /// Whether the tasks that are being cancelled here are cancelled because of a stack shortage.
@@ -255,7 +254,7 @@ impl Worker {
             seen_shortages: Cell::new(0),
             retry_at: Cell::new(None),
             trim_at: Cell::default(),
-            placed_in_a_row: Cell::new((u64::MAX, 0)),
+            left_until: Cell::new(None),
             short_of_memory: Cell::new(false),
             refusing: Cell::new(false),
         };

@@ -9,7 +9,6 @@ use super::Worker;
 use crate::fiber::Fiber;
 use crate::reason::JoinError;
 use crate::scheduler::cancel;
-use crate::shim::Ordering;
 use crate::stack::StackError;
 use crate::task::{OnShortage, Phase, Task};
 
@@ -18,19 +17,12 @@ use crate::task::{OnShortage, Phase, Task};
 /// call a hundred times a second, and is short enough for a waiting caller.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// How often a worker places a task with another one before it starts it itself, if it runs nothing else.
-/// That takes some milliseconds, which is longer than a wake-up.
-const MAX_PLACEMENTS: u32 = 10_000;
-
 impl Worker {
     /// Obtains a fiber for a task that is about to begin. If there is none, the task goes to
     /// another worker, waits, or ends.
     #[cold]
     pub(super) fn obtain_fiber(&self, task: Task) -> Option<NonNull<Fiber>> {
-        let task = match self.keeps() {
-            true => task,
-            false => self.scheduler.place(self.index, self.status.tick(), task)?,
-        };
+        let task = self.scheduler.place(self.index, self.status.tick(), task)?;
         // Waiting tasks are older.
         self.serve_waiting();
         match self.obtain(task.header().is_turn) {
@@ -49,22 +41,6 @@ impl Worker {
                 None
             }
         }
-    }
-
-    /// Rule 6: whether the task begins here, because the other worker does not take it. Otherwise it is
-    /// counted as placed.
-    fn keeps(&self) -> bool {
-        let slices = self.status.counts.slices.get();
-        let placed = match self.placed_in_a_row.get() {
-            (at, placed) if at == slices => placed,
-            _ => 0,
-        };
-        let stacks = self.shared().stacks.load(Ordering::Relaxed);
-        let keeps = placed >= MAX_PLACEMENTS && stacks < self.scheduler.max_stacks_per_worker();
-        // A worker at its limit of stacks may place more often.
-        let placed = if keeps { 0 } else { placed.saturating_add(1) };
-        self.placed_in_a_row.set((slices, placed));
-        keeps
     }
 
     fn obtain(&self, is_turn: bool) -> Result<NonNull<Fiber>, StackError> {
