@@ -1,5 +1,6 @@
 //! The memory of tasks and messages. A worker keeps some of the blocks that it frees for those that it
-//! needs next, because `malloc` and `free` take 140 instructions together.
+//! needs next, because `malloc` and `free` take 140 instructions together, and 450 after a burst. Most of
+//! them go back to the allocator when the worker is idle.
 //!
 //! Blocks have few sizes, so that values of different types share them. A block that a thread without a
 //! worker frees, and one of an unusual size, goes back to the allocator.
@@ -14,8 +15,12 @@ use crate::worker;
 const STEP: usize = 64;
 const SIZES: usize = 8;
 const ALIGN: usize = 16;
-/// Maximum bytes of the kept blocks of one size: enough messages for a turn of an actor.
-const MAX_KEPT: usize = 8 << 10;
+/// Maximum bytes of the kept blocks of one size: those of a burst of ten thousand actors.
+const MAX_KEPT: usize = 4 << 20;
+/// The same, for an idle worker: enough messages for a turn of an actor.
+const MAX_KEPT_IDLE: usize = 8 << 10;
+/// The number of blocks that [`Blocks::trim`] frees, which takes some microseconds.
+const TRIM_STEP: usize = 64;
 
 /// The blocks that a worker keeps.
 pub(crate) struct Blocks([Kept; SIZES]);
@@ -52,7 +57,7 @@ impl Blocks {
     #[inline]
     fn keep(&self, size: usize, block: NonNull<u8>) -> bool {
         let kept = &self.0[size];
-        if kept.count.get() >= max_kept(size) {
+        if kept.count.get() >= count_in(MAX_KEPT, size) {
             return false;
         }
         #[cfg(debug_assertions)]
@@ -66,14 +71,42 @@ impl Blocks {
         kept.count.set(kept.count.get() + 1);
         true
     }
+
+    /// Whether an idle worker should free some blocks.
+    pub(crate) fn needs_trim(&self) -> bool {
+        (0..SIZES).any(|size| self.has_more_than_idle(size))
+    }
+
+    /// Frees some of the blocks that an idle worker does not keep. Returns whether there are more.
+    pub(crate) fn trim(&self) -> bool {
+        let Some(size) = (0..SIZES).find(|size| self.has_more_than_idle(*size)) else {
+            return false;
+        };
+        for _ in 0..TRIM_STEP {
+            if self.has_more_than_idle(size)
+                && let Some(block) = self.take(size)
+            {
+                self.release(size, block);
+            }
+        }
+        self.needs_trim()
+    }
+
+    fn has_more_than_idle(&self, size: usize) -> bool {
+        self.0[size].count.get() > count_in(MAX_KEPT_IDLE, size)
+    }
+
+    fn release(&self, size: usize, block: NonNull<u8>) {
+        // SAFETY: `allocate` allocated it with this layout, and it was kept here.
+        unsafe { dealloc(block.as_ptr(), layout(size)) };
+    }
 }
 
 impl Drop for Blocks {
     fn drop(&mut self) {
         for size in 0..SIZES {
             while let Some(block) = self.take(size) {
-                // SAFETY: `allocate` allocated it with this layout.
-                unsafe { dealloc(block.as_ptr(), layout(size)) };
+                self.release(size, block);
             }
         }
     }
@@ -88,10 +121,10 @@ const fn size_index<T>() -> Option<usize> {
     Some((size - 1) / STEP)
 }
 
-/// Maximum number of kept blocks of this size.
+/// How many blocks of this size so many bytes contain.
 #[inline]
-const fn max_kept(size: usize) -> u32 {
-    (MAX_KEPT / (STEP * (size + 1))) as u32
+const fn count_in(bytes: usize, size: usize) -> u32 {
+    (bytes / (STEP * (size + 1))) as u32
 }
 
 /// The layout of blocks of this size.
@@ -145,13 +178,15 @@ pub(crate) unsafe fn free<T>(block: NonNull<T>) {
 mod tests {
     use std::ptr::NonNull;
 
-    use super::{Blocks, allocate_new, layout, max_kept, size_index};
+    use super::{
+        Blocks, MAX_KEPT, MAX_KEPT_IDLE, SIZES, allocate_new, count_in, layout, size_index,
+    };
 
     #[test]
     fn kept_block_is_taken_once_and_their_number_is_limited() {
         let blocks = Blocks::new();
         assert_eq!(blocks.take(1), None);
-        let max = max_kept(1) as usize;
+        let max = count_in(MAX_KEPT, 1) as usize;
         let all: Vec<NonNull<u8>> = (0..=max).map(|_| allocate_new(layout(1))).collect();
         let kept = all.iter().filter(|block| blocks.keep(1, **block)).count();
         assert_eq!(kept, max);
@@ -160,6 +195,23 @@ mod tests {
         assert!(blocks.keep(1, all[max]));
         // SAFETY: it was taken, and has this layout.
         unsafe { std::alloc::dealloc(all[max - 1].as_ptr(), layout(1)) };
+    }
+
+    #[test]
+    fn idle_worker_keeps_few_blocks_of_each_size() {
+        let blocks = Blocks::new();
+        for size in 0..SIZES {
+            for _ in 0..1_000 {
+                assert!(blocks.keep(size, allocate_new(layout(size))));
+            }
+        }
+        assert!(blocks.needs_trim());
+        while blocks.trim() {}
+        assert!(!blocks.needs_trim());
+        for size in 0..SIZES {
+            let kept = blocks.0[size].count.get();
+            assert_eq!(kept, count_in(MAX_KEPT_IDLE, size), "size {size}");
+        }
     }
 
     #[test]

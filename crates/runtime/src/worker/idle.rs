@@ -65,7 +65,7 @@ impl Worker {
                 || self.has_new_shortage()
                 || self.scheduler.timers.deadline_for_workers() < no_thread
         };
-        while trims && !finds() && !is_due() && self.fibers(|fibers| fibers.stacks.trim()) {}
+        while trims && !finds() && !is_due() && self.trim() {}
         if !finds() {
             let deadline = earlier(deadline, self.left_until.get());
             self.status.counts.sleeps.add(1);
@@ -88,11 +88,20 @@ impl Worker {
         }
     }
 
-    /// Decides whether the worker returns memory of its unused stacks before it sleeps: if no task has
-    /// run here for [`TRIM_DELAY`]. Until then, it sleeps no longer than that.
+    fn needs_trim(&self) -> bool {
+        self.fibers(|fibers| fibers.stacks.needs_trim()) || self.task_blocks.needs_trim()
+    }
+
+    /// Returns some memory. Returns whether there is more.
+    fn trim(&self) -> bool {
+        self.fibers(|fibers| fibers.stacks.trim()) || self.task_blocks.trim()
+    }
+
+    /// Decides whether the worker returns memory of unused stacks and ended tasks before it sleeps: if no
+    /// task has run here for [`TRIM_DELAY`]. Until then, it sleeps no longer than that.
     #[inline(always)]
     fn plan_trim(&self, deadline: Option<u64>) -> (bool, Option<u64>) {
-        match self.fibers(|fibers| fibers.stacks.needs_trim()) {
+        match self.needs_trim() {
             true => self.plan_needed_trim(deadline),
             false => (false, deadline),
         }
