@@ -23,29 +23,38 @@ const MAX_KEPT_IDLE: usize = 8 << 10;
 const TRIM_STEP: usize = 64;
 
 /// The blocks that a worker keeps.
-pub(crate) struct Blocks([Kept; SIZES]);
+pub(crate) struct Blocks {
+    of: [Kept; SIZES],
+    /// Whether the limit of a size is larger than that of an idle worker.
+    has_grown: Cell<bool>,
+}
 
+/// The kept blocks of one size.
 struct Kept {
     /// The first block. Each block contains the address of the next one.
     first: Cell<*mut u8>,
     count: Cell<u32>,
+    /// The maximum of `count`: at first 0, then that of an idle worker, then that of a busy one.
+    limit: Cell<u32>,
 }
 
 impl Blocks {
     pub(crate) const fn new() -> Self {
-        Self(
-            [const {
+        Self {
+            of: [const {
                 Kept {
                     first: Cell::new(ptr::null_mut()),
                     count: Cell::new(0),
+                    limit: Cell::new(0),
                 }
             }; SIZES],
-        )
+            has_grown: Cell::new(false),
+        }
     }
 
     #[inline]
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
-        let kept = &self.0[size];
+        let kept = &self.of[size];
         let first = NonNull::new(kept.first.get())?;
         // SAFETY: `keep` has written it.
         kept.first.set(unsafe { first.cast::<*mut u8>().read() });
@@ -56,8 +65,8 @@ impl Blocks {
     /// Keeps a free block. Returns whether there was space.
     #[inline]
     fn keep(&self, size: usize, block: NonNull<u8>) -> bool {
-        let kept = &self.0[size];
-        if kept.count.get() >= count_in(MAX_KEPT, size) {
+        let kept = &self.of[size];
+        if kept.count.get() >= kept.limit.get() && !self.grow(size) {
             return false;
         }
         #[cfg(debug_assertions)]
@@ -72,28 +81,47 @@ impl Blocks {
         true
     }
 
+    /// Raises the limit of this size. Returns `false` if it is at its maximum.
+    #[cold]
+    fn grow(&self, size: usize) -> bool {
+        let limit = &self.of[size].limit;
+        let max = count_in(MAX_KEPT, size);
+        match limit.get() {
+            0 => limit.set(count_in(MAX_KEPT_IDLE, size)),
+            now if now < max => {
+                limit.set(max);
+                self.has_grown.set(true);
+            }
+            _ => return false,
+        }
+        true
+    }
+
     /// Whether an idle worker should free some blocks.
     pub(crate) fn needs_trim(&self) -> bool {
-        (0..SIZES).any(|size| self.has_more_than_idle(size))
+        self.has_grown.get()
     }
 
-    /// Frees some of the blocks that an idle worker does not keep. Returns whether there are more.
+    /// Frees some of the blocks that an idle worker does not keep. Returns whether there may be more.
     pub(crate) fn trim(&self) -> bool {
-        let Some(size) = (0..SIZES).find(|size| self.has_more_than_idle(*size)) else {
-            return false;
-        };
-        for _ in 0..TRIM_STEP {
-            if self.has_more_than_idle(size)
-                && let Some(block) = self.take(size)
-            {
-                self.release(size, block);
+        for size in 0..SIZES {
+            let kept = &self.of[size];
+            let max = count_in(MAX_KEPT_IDLE, size);
+            for _ in 0..TRIM_STEP {
+                if kept.count.get() <= max {
+                    break;
+                }
+                self.take(size)
+                    .into_iter()
+                    .for_each(|block| self.release(size, block));
             }
+            if kept.count.get() > max {
+                return true;
+            }
+            kept.limit.set(max);
         }
-        self.needs_trim()
-    }
-
-    fn has_more_than_idle(&self, size: usize) -> bool {
-        self.0[size].count.get() > count_in(MAX_KEPT_IDLE, size)
+        self.has_grown.set(false);
+        false
     }
 
     fn release(&self, size: usize, block: NonNull<u8>) {
@@ -209,7 +237,7 @@ mod tests {
         while blocks.trim() {}
         assert!(!blocks.needs_trim());
         for size in 0..SIZES {
-            let kept = blocks.0[size].count.get();
+            let kept = blocks.of[size].count.get();
             assert_eq!(kept, count_in(MAX_KEPT_IDLE, size), "size {size}");
         }
     }
