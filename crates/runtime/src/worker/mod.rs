@@ -19,6 +19,8 @@ mod park_hooks;
 mod polling;
 mod requests;
 mod shortage;
+mod spawn;
+mod stop;
 mod suspend;
 pub(crate) mod trace;
 mod unwind;
@@ -42,15 +44,14 @@ use crate::panics;
 use crate::poller::{EventBuffer, Poller};
 use crate::prefetch;
 use crate::remote_queue::RemoteQueue;
-use crate::scheduler::{Scheduler, WorkerShared, cancel};
+use crate::scheduler::{Scheduler, WorkerShared};
 use crate::sections;
 use crate::shim::Ordering;
-use crate::shutdown::{Leaked, Unfinished};
 use crate::stack::Depot;
 use crate::stack::overflow::{self, AlternateStack, Name};
 use crate::stall::{WatchedWorker, WorkerStatus};
 use crate::task::blocks::Blocks;
-use crate::task::{OnShortage, Phase, Task};
+use crate::task::{Phase, Task};
 use crate::timeslice::TimeSlice;
 use crate::wheel::Wheel;
 
@@ -65,12 +66,6 @@ const UNSTARTED_IN_A_ROW: u32 = UNSTARTED_INTERVAL / 2;
 /// The number of ticks between two clock readings (for deadlines). A clock reading costs as much as
 /// two ticks.
 const CLOCK_INTERVAL: u32 = 64;
-/// At shutdown, the number of rounds in which the worker resumes its remaining actors before it
-/// begins to sleep between two rounds.
-const ROUNDS_BEFORE_SLEEP: u32 = 64;
-/// The length of that sleep. An actor that is left after these rounds waits for something outside
-/// of the runtime.
-const ROUND_INTERVAL_NS: u64 = 1_000_000;
 /// The number of fibers whose tasks are not prefetched. A switch reads about 900 bytes of a task,
 /// its fiber and its stack, so these fit into a first-level cache of 32 KiB.
 const CACHED_FIBERS: usize = 32;
@@ -431,23 +426,6 @@ impl Worker {
         Some(sent)
     }
 
-    /// Queues a task that does not run next.
-    fn enqueue(&self, task: Task) {
-        if task.header().phase.get() == Phase::Unstarted && !self.is_alone() {
-            self.push_stealable(task);
-        } else {
-            self.ready.push(task);
-        }
-    }
-
-    /// `scheduler`'s rule 1.
-    fn push_stealable(&self, task: Task) {
-        match self.shared().ring.push(task.into_raw()) {
-            Ok(()) => self.scheduler.announce(),
-            Err(_) => self.scheduler.inject(task),
-        }
-    }
-
     /// Runs the task until it waits, yields or ends. Returns whether it has ended.
     #[inline(always)]
     fn run(&self, task: Task) -> bool {
@@ -541,141 +519,6 @@ impl Worker {
         f(unsafe { &mut *self.fibers.get() })
     }
 
-    /// Spawns a task from the actor that runs here. The caller makes the task's join handle.
-    #[inline(always)]
-    pub(crate) fn spawn<T>(
-        &self,
-        name: Option<Name>,
-        on_shortage: OnShortage,
-        f: impl FnOnce() -> T,
-    ) -> Task {
-        let task = Task::new(self.ids.next(), name, f);
-        if on_shortage != OnShortage::End {
-            task.header().on_shortage.set(on_shortage);
-        }
-        task.header().parent.set(self.current_actor());
-        if trace::is_used() {
-            trace::attach_child(task);
-        }
-        self.status.counts.started_stacks.add(1);
-        if self.scheduler.is_stopping() {
-            cancel(task);
-        } else if self.is_alone() {
-            self.ready.push(task);
-        } else if self.lifo_slot.get().is_none() {
-            self.lifo_slot.set(Some(task));
-        } else {
-            self.push_stealable(task);
-        }
-        task
-    }
-
-    /// Whether the task that is being dropped is cancelled because of a stack shortage.
-    pub(crate) fn is_refusing(&self) -> bool {
-        self.refusing.get()
-    }
-
-    /// Returns an ID for a task that is created here.
-    pub(crate) fn next_id(&self) -> ActorId {
-        self.ids.next()
-    }
-
-    /// Queues an existing task. It runs next if the LIFO slot is empty.
-    pub(crate) fn submit(&self, task: Task) {
-        if self.scheduler.is_stopping() {
-            cancel(task);
-        } else if self.lifo_slot.get().is_none() {
-            self.lifo_slot.set(Some(task));
-        } else {
-            self.enqueue(task);
-        }
-    }
-
-    /// Queues the next turn of an actor. The caller is the turn before, which has used up its budget.
-    ///
-    /// If that turn was short and one other task is ready, which may be the one that sends the messages,
-    /// the next turn stays here. On another worker, each message would cost more than it takes to
-    /// handle it, because both workers write to the mailbox.
-    pub(crate) fn submit_again(&self, task: Task) {
-        if self.scheduler.is_stopping() {
-            return cancel(task);
-        }
-        let goes_on = self.lifo_slot.get().is_none();
-        if goes_on && self.ready.is_empty() {
-            self.lifo_slot.set(Some(task));
-        } else if !self.was_short() {
-            self.enqueue(task);
-        } else if goes_on && self.lifo_in_a_row.get() < MAX_LIFO_IN_A_ROW {
-            self.lifo_slot.set(Some(task));
-        } else if self.has_at_most_one_ready() {
-            self.ready.push(task);
-        } else {
-            self.enqueue(task);
-        }
-    }
-
-    /// Whether the running task has had one slice, and took so little time in it that moving its next
-    /// turn to another worker would not be worth a wake-up.
-    fn was_short(&self) -> bool {
-        let slices = self.running.get().map(|task| task.header().slices.get());
-        slices == Some(1) && self.slice.is_short()
-    }
-
-    /// Whether at most one task is ready here, besides the running one.
-    fn has_at_most_one_ready(&self) -> bool {
-        let in_slot = usize::from(self.lifo_slot.get().is_some());
-        in_slot + self.ready.iter().take(2).count() <= 1
-    }
-
-    /// Queues a new task that an idle worker may start at once.
-    pub(crate) fn submit_stealable(&self, task: Task) {
-        if self.scheduler.is_stopping() {
-            cancel(task);
-        } else {
-            self.enqueue(task);
-        }
-    }
-
-    /// Spawns a task that is never stolen. The caller makes its join handle.
-    pub(crate) fn spawn_here<T>(&self, f: impl FnOnce() -> T) -> Task {
-        let task = Task::new(self.ids.next(), None, f);
-        self.status.counts.started_stacks.add(1);
-        self.ready.push(task);
-        task
-    }
-
-    /// Wakes a task of this worker. The caller is the worker's thread.
-    #[inline(always)]
-    pub(crate) fn wake(&self, task: Task) {
-        if Self::mark_woken(task)
-            && let Some(before) = self.lifo_slot.replace(Some(task))
-        {
-            self.enqueue(before);
-        }
-    }
-
-    /// Runs `f`. A task that it wakes gets its turn after the ready ones, and not next.
-    pub(crate) fn waking_last(&self, f: impl FnOnce()) {
-        let was_empty = self.lifo_slot.get().is_none();
-        f();
-        if was_empty && let Some(woken) = self.lifo_slot.take() {
-            self.enqueue(woken);
-        }
-    }
-
-    /// Marks the task as woken. Returns `false` if it was not parked.
-    #[inline(always)]
-    fn mark_woken(task: Task) -> bool {
-        let header = task.header();
-        let parked = header.phase.get() == Phase::Parked;
-        if parked {
-            header.phase.set(Phase::Ready);
-        } else {
-            header.notified.set(true);
-        }
-        parked
-    }
-
     /// Makes the worker look for everything at its next tick.
     #[cfg(not(loom))]
     pub(crate) fn end_quick_ticks(&self) {
@@ -726,84 +569,5 @@ impl Worker {
             || !self.remote_queue.is_empty()
             || self.scheduler.has_injected()
             || (!self.is_alone() && self.shared().has_some())
-    }
-
-    /// Ends the tasks that are left when the worker stops. The wait of each started actor returns
-    /// `Stopping`, so that the actor can end by itself. Actors that do not end before the shutdown
-    /// deadline are abandoned.
-    fn end_actors(&self) {
-        self.cancel_unstarted();
-        let mut rounds = 0;
-        while self.resume_each() {
-            let (now, deadline) = (clock::now(), self.scheduler.shutdown.deadline());
-            if now >= deadline {
-                self.abandon_each();
-                break;
-            }
-            self.drain_remote_queue();
-            rounds += 1;
-            if rounds < ROUNDS_BEFORE_SLEEP {
-                std::thread::yield_now();
-            } else {
-                let next = deadline.min(now + ROUND_INTERVAL_NS);
-                self.remote_queue.parker.park(Some(next));
-            }
-        }
-        self.drain_remote_queue();
-        self.cancel_unstarted();
-    }
-
-    /// Resumes each started actor once. Returns whether any of them did not end.
-    fn resume_each(&self) -> bool {
-        // A task that is spawned now is cancelled, so no fiber is added. A fiber that is removed is
-        // replaced by the last one, hence the reverse order.
-        for index in (0..self.fibers(|fibers| fibers.slots())).rev() {
-            let fiber = self.fibers(|fibers| fibers.get(index));
-            if let Some(task) = self.fibers(|fibers| fibers.task(index))
-                && !self.cancel_if_unstarted(fiber, task)
-            {
-                task.header().has_context.set(true);
-                self.run(task);
-                // The loop reaches the tasks that this one woke, or they have already ended.
-                self.cancel_unstarted();
-            }
-        }
-        self.fibers(|fibers| fibers.has_any_task())
-    }
-
-    /// `shutdown`'s rule 2.
-    #[cold]
-    fn abandon_each(&self) {
-        for index in (0..self.fibers(|fibers| fibers.slots())).rev() {
-            let Some(task) = self.fibers(|fibers| fibers.task(index)) else {
-                continue;
-            };
-            self.fibers(|fibers| fibers.forget(index));
-            let header = task.header();
-            self.scheduler.shutdown.abandon(Unfinished {
-                actor: Some(header.reported_id.get()),
-                name: header.name.as_ref().map(|name| name.text().to_owned()),
-                parent: header.parent.get(),
-                worker: self.index,
-                leaked: Leaked::Stack,
-            });
-            // SAFETY: the task belongs to this worker, which resumes only tasks in its fibers, and
-            // this task has just been removed from them.
-            unsafe { task.abandon() };
-        }
-    }
-
-    /// Cancels all unstarted tasks. Each started task is in a fiber.
-    fn cancel_unstarted(&self) {
-        while let Some(task) = self
-            .lifo_slot
-            .take()
-            .or_else(|| self.ready.pop())
-            .or_else(|| self.take_unstarted())
-        {
-            if task.header().phase.get() == Phase::Unstarted {
-                cancel(task);
-            }
-        }
     }
 }
