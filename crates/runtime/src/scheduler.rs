@@ -273,11 +273,12 @@ impl Scheduler {
         }
     }
 
-    /// [`inject`](Self::inject) for several tasks, which the caller announces. One announcement is enough: by
-    /// rule 4, the worker that takes the first one wakes another for the next one.
+    /// [`inject`](Self::inject) for several tasks. One announcement is enough: by rule 4, the worker that takes
+    /// the first one wakes another for the next one.
     pub(crate) fn inject_all(self: &Arc<Self>, tasks: impl Iterator<Item = Task>) {
         let refused = self.injector.push_all(tasks, |task| self.refuses(task));
         refused.into_iter().for_each(cancel);
+        self.announce();
     }
 
     /// Rule 1, for a task that comes from another thread. Once the runtime stops, the task is cancelled

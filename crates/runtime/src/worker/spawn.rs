@@ -19,10 +19,10 @@ impl Worker {
     /// `scheduler`'s rule 1.
     #[inline(never)]
     pub(super) fn push_stealable(&self, task: Task) {
-        if self.shared().ring.push(task.into_raw()).is_err() {
-            self.make_space(task);
+        match self.shared().ring.push(task.into_raw()) {
+            Ok(()) => self.scheduler.announce(),
+            Err(_) => self.make_space(task),
         }
-        self.scheduler.announce();
     }
 
     /// Moves half of the full ring to the injector, and this task. A worker that takes from the injector
