@@ -81,17 +81,7 @@ impl<T> Ring<T> {
 
     /// Takes half of the tasks, but no more than `max`. Returns one of them and puts the rest into
     /// `into`. Called by the owner of `into`, which is empty.
-    #[inline]
     pub(crate) fn steal(&self, into: &Self, max: u32) -> Option<*mut T> {
-        // A worker that searches looks often, and seldom finds anything.
-        match self.is_empty() {
-            true => None,
-            false => self.steal_some(into, max),
-        }
-    }
-
-    #[inline(never)]
-    fn steal_some(&self, into: &Self, max: u32) -> Option<*mut T> {
         let to = into.tail.load(Ordering::Relaxed);
         let mut first = None;
         let count = self.take_half(max, |nth, task| match nth.checked_sub(1) {

@@ -17,7 +17,6 @@ impl Worker {
     }
 
     /// `scheduler`'s rule 1.
-    #[inline(never)]
     pub(super) fn push_stealable(&self, task: Task) {
         match self.shared().ring.push(task.into_raw()) {
             Ok(()) => self.scheduler.announce(),
