@@ -98,7 +98,6 @@ impl<T> Ring<T> {
     }
 
     /// Takes half of the tasks. Called by the owner.
-    #[inline(never)]
     pub(crate) fn pop_half(&self) -> impl Iterator<Item = *mut T> + use<T> {
         let mut tasks = [std::ptr::null_mut(); SIZE / 2];
         let count = self.take_half(u32::MAX, |nth, task| tasks[nth as usize] = task);

@@ -27,7 +27,6 @@ impl Worker {
     /// Moves half of the full ring to the injector, and this task. A worker that takes from the injector
     /// competes for its lock, which a worker that spawns much would otherwise need for each task.
     #[cold]
-    #[inline(never)]
     fn make_space(&self, task: Task) {
         let tasks = self.shared().take_half().chain([task]);
         self.scheduler.inject_all(tasks);
