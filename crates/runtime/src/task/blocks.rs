@@ -149,7 +149,7 @@ const fn size_index<T>() -> Option<usize> {
     Some((size - 1) / STEP)
 }
 
-/// How many blocks of this size so many bytes contain.
+/// The number of blocks of this size in `bytes` bytes.
 #[inline]
 const fn count_in(bytes: usize, size: usize) -> u32 {
     (bytes / (STEP * (size + 1))) as u32
