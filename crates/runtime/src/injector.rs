@@ -33,6 +33,24 @@ impl<T: Copy> Injector<T> {
         Ok(())
     }
 
+    /// Appends tasks, except those that `is_refused`, which it returns.
+    pub(crate) fn push_all(
+        &self,
+        tasks: impl Iterator<Item = T>,
+        is_refused: impl Fn(T) -> bool,
+    ) -> Vec<T> {
+        let mut queue = lock(&self.queue);
+        let mut refused = Vec::new();
+        for task in tasks {
+            match is_refused(task) {
+                true => refused.push(task),
+                false => queue.push_back(task),
+            }
+        }
+        self.len.store(queue.len(), Ordering::Release);
+        refused
+    }
+
     #[inline(always)]
     pub(crate) fn pop(&self) -> Option<T> {
         if self.is_empty() {

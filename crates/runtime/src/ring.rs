@@ -5,7 +5,8 @@
 //! 2. The thread that moves `head` forward by CAS owns the tasks that it passed. A thief copies the
 //!    tasks before the CAS. If the CAS succeeds, no other thread had taken them, and the owner
 //!    cannot have overwritten them, because it writes only while `head` is less than SIZE behind.
-//! 3. A thief takes half, rounded up, into its own ring, which is empty at that time.
+//! 3. A thief takes half, rounded up, into its own ring, which is empty at that time. If the ring is full, its
+//!    owner takes half in the same way, for the injector.
 //!
 //! The algorithm is that of the run queues of Go's scheduler (`runqgrab` in `proc.go`) and of
 //! tokio, without the slot that only its owner sees.
@@ -82,23 +83,48 @@ impl<T> Ring<T> {
     /// `into`. Called by the owner of `into`, which is empty.
     pub(crate) fn steal(&self, into: &Self, max: u32) -> Option<*mut T> {
         let to = into.tail.load(Ordering::Relaxed);
+        let mut first = None;
+        let count = self.take_half(max, |nth, task| match nth.checked_sub(1) {
+            None => first = Some(task),
+            Some(after) => into
+                .slot(to.wrapping_add(after))
+                .store(task, Ordering::Relaxed),
+        });
+        if count > 1 {
+            into.tail
+                .store(to.wrapping_add(count - 1), Ordering::Release);
+        }
+        first.filter(|_| count > 0)
+    }
+
+    /// Takes half of the tasks. Called by the owner.
+    pub(crate) fn pop_half(&self) -> impl Iterator<Item = *mut T> + use<T> {
+        let mut tasks = [std::ptr::null_mut(); SIZE / 2];
+        let count = self.take_half(u32::MAX, |nth, task| tasks[nth as usize] = task);
+        tasks.into_iter().take(count as usize)
+    }
+
+    /// Takes the older half of the tasks, rounded up, but no more than `max`, and returns their number.
+    /// Before that, calls `copy` with the index and the address of each; if they are then gone, calls it
+    /// again for others.
+    fn take_half(&self, max: u32, mut copy: impl FnMut(u32, *mut T)) -> u32 {
         loop {
             let head = self.head.load(Ordering::Acquire);
             let tail = self.tail.load(Ordering::Acquire);
             let there = tail.wrapping_sub(head);
             if there == 0 {
-                return None;
+                return 0;
             }
             if there as usize > SIZE {
                 // `head` moved between the two loads.
                 continue;
             }
             let count = (there - there / 2).min(max);
-            let first = self.slot(head).load(Ordering::Relaxed);
-            for nth in 1..count {
-                let task = self.slot(head.wrapping_add(nth)).load(Ordering::Relaxed);
-                into.slot(to.wrapping_add(nth - 1))
-                    .store(task, Ordering::Relaxed);
+            for nth in 0..count {
+                copy(
+                    nth,
+                    self.slot(head.wrapping_add(nth)).load(Ordering::Relaxed),
+                );
             }
             let taken = self.head.compare_exchange(
                 head,
@@ -107,9 +133,7 @@ impl<T> Ring<T> {
                 Ordering::Relaxed,
             );
             if taken.is_ok() {
-                into.tail
-                    .store(to.wrapping_add(count - 1), Ordering::Release);
-                return Some(first);
+                return count;
             }
         }
     }

@@ -93,6 +93,14 @@ impl WorkerShared {
         unsafe { Task::from_raw(job) }
     }
 
+    /// Takes half of the ring's tasks. Called by the owner.
+    pub(crate) fn take_half(&self) -> impl Iterator<Item = Task> + use<> {
+        // SAFETY: as above.
+        self.ring
+            .pop_half()
+            .filter_map(|job| unsafe { Task::from_raw(job) })
+    }
+
     /// Whether there is a task that any worker may start.
     #[inline(always)]
     pub(crate) fn has_some(&self) -> bool {
@@ -265,8 +273,16 @@ impl Scheduler {
         }
     }
 
-    /// Rule 1, for a task that comes from another thread or that does not fit into a ring. Once the
-    /// runtime stops, the task is cancelled instead.
+    /// [`inject`](Self::inject) for several tasks. One announcement is enough: by rule 4, the worker that takes
+    /// the first one wakes another for the next one.
+    pub(crate) fn inject_all(self: &Arc<Self>, tasks: impl Iterator<Item = Task>) {
+        let refused = self.injector.push_all(tasks, |task| self.refuses(task));
+        refused.into_iter().for_each(cancel);
+        self.announce();
+    }
+
+    /// Rule 1, for a task that comes from another thread. Once the runtime stops, the task is cancelled
+    /// instead.
     pub(crate) fn inject(self: &Arc<Self>, task: Task) {
         match self.injector.push(task, || self.refuses(task)) {
             Ok(()) => self.announce(),

@@ -57,6 +57,24 @@ fn owner_and_one_thief() {
     });
 }
 
+/// The owner makes space while a thief takes tasks.
+#[test]
+fn owner_takes_half_beside_a_thief() {
+    model(|| {
+        let ring = Arc::new(Ring::new());
+        for nth in 0..SIZE {
+            ring.push(new_task(1 << nth)).unwrap();
+        }
+        let from = ring.clone();
+        let thief = thread::spawn(move || steal(&from));
+        let mut mine: u32 = ring.pop_half().map(take).sum();
+        assert!(ring.push(new_task(1 << SIZE)).is_ok(), "there is space");
+        mine += ring.pop().map_or(0, take);
+        let all = mine + thief.join().unwrap() + drain(&ring);
+        assert_eq!(all, (1 << (SIZE + 1)) - 1);
+    });
+}
+
 #[test]
 fn owner_and_two_thieves() {
     large_model(|| {

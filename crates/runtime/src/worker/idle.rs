@@ -142,6 +142,7 @@ impl Worker {
 
     /// Looks for work everywhere. A task that it takes is in the LIFO slot afterwards, and the rest of
     /// the stolen tasks in the ring.
+    #[inline(always)]
     fn find_work(&self) -> bool {
         !self.remote_queue.is_empty()
             || self.lifo_slot.get().is_some()
@@ -160,6 +161,8 @@ impl Worker {
         sent.is_some()
     }
 
+    // Not inlined, so that the search of a worker that is alone stays short.
+    #[inline(never)]
     fn try_steal(&self) -> bool {
         let workers = &self.scheduler.workers;
         let mine = &self.shared().ring;

@@ -17,11 +17,21 @@ impl Worker {
     }
 
     /// `scheduler`'s rule 1.
+    // Not inlined, so that a spawn into the LIFO slot stays short.
+    #[inline(never)]
     pub(super) fn push_stealable(&self, task: Task) {
         match self.shared().ring.push(task.into_raw()) {
             Ok(()) => self.scheduler.announce(),
-            Err(_) => self.scheduler.inject(task),
+            Err(_) => self.make_space(task),
         }
+    }
+
+    /// Moves half of the full ring to the injector, and this task. A worker that takes from the injector
+    /// competes for its lock, which a worker that spawns much would otherwise need for each task.
+    #[cold]
+    fn make_space(&self, task: Task) {
+        let tasks = self.shared().take_half().chain([task]);
+        self.scheduler.inject_all(tasks);
     }
 
     /// Spawns a task from the actor that runs here. The caller makes the task's join handle.
