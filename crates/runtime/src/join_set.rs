@@ -27,9 +27,8 @@ use crate::exit::Pid;
 use crate::id::ActorId;
 use crate::join::JoinHandle;
 use crate::reason::JoinError;
-use crate::runtime::spawn;
 use crate::sections;
-use crate::task::{FinishedStack, JoinWaker, Joiner, Task};
+use crate::task::{FinishedStack, JoinWaker, Joiner, OnShortage, Task};
 use crate::wake_reason::WakeReason;
 use crate::worker;
 
@@ -94,7 +93,12 @@ impl<T> JoinSet<T> {
     where
         T: Send + 'static,
     {
-        self.insert(spawn(job))
+        let worker = worker::current().expect("spawn is for actors; use insert on a thread");
+        let task = worker.new_task(None, OnShortage::End, job);
+        task.join_first(Joiner::Set(Arc::clone(&self.finished)));
+        self.add_member(task, JoinHandle::new(task));
+        worker.start(task);
+        task.header().id
     }
 
     /// Adds an actor that was spawned elsewhere, for example with a name or on another runtime.
@@ -106,14 +110,18 @@ impl<T> JoinSet<T> {
         let joiner = Joiner::Set(Arc::clone(&self.finished));
         // SAFETY: the slot belongs to the handle, which is ours.
         let is_registered = handle.reclaim_slot() && unsafe { task.join(joiner, ptr::null()) };
-        let place = u32::try_from(self.members.insert(handle));
-        let place = place.expect("a set has at most 2^32 actors");
-        task.header().join_set_index.set(place);
+        self.add_member(task, handle);
         if !is_registered {
             // SAFETY: it has ended, and only this call pushes it.
             unsafe { self.finished.push(task) };
         }
         task.header().id
+    }
+
+    fn add_member(&mut self, task: Task, handle: JoinHandle<T>) {
+        let place = u32::try_from(self.members.insert(handle));
+        let place = place.expect("a set has at most 2^32 actors");
+        task.header().join_set_index.set(place);
     }
 
     /// The number of members: running ones, and ended ones that have not been joined.

@@ -48,7 +48,7 @@ pub fn spawn_under(
         let report = || drop(supervisor.send(Signal::of(id, how)));
         match worker::current() {
             // After a burst of spawns, the supervisor receives many reports when it wakes up once.
-            Some(worker) => worker.waking_last(report),
+            Some(worker) => worker.report_end(report),
             None => report(),
         }
     });

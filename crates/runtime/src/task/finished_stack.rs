@@ -3,6 +3,7 @@
 use super::{Header, JoinWaker, Task};
 use crate::shim::{AtomicPtr, Ordering, UnsafeCell};
 use crate::wake_reason::WakeReason;
+use crate::worker;
 
 /// Rules 2 to 4 of [`join_set`](crate::join_set).
 pub(crate) struct FinishedStack {
@@ -54,7 +55,10 @@ impl FinishedStack {
             // SAFETY: rule 4.
             let sleeper = self.sleeper.with_mut(|place| unsafe { (*place).take() });
             if let Some(sleeper) = sleeper {
-                sleeper.wake();
+                match worker::current() {
+                    Some(worker) => worker.report_end(|| sleeper.wake()),
+                    None => sleeper.wake(),
+                }
             }
         }
     }

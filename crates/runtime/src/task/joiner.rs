@@ -83,6 +83,16 @@ impl Task {
         joined
     }
 
+    /// [`join`](Self::join), before the task is in any queue. The joiner is not an actor.
+    pub(crate) fn join_first(self, joiner: Joiner) {
+        let header = self.header();
+        // SAFETY: no other thread knows the task, and it has no joiner.
+        header
+            .joiner
+            .with_mut(|place| unsafe { (*place).write(joiner) });
+        header.state.set_first_joiner();
+    }
+
     /// Takes the joiner back on behalf of the handle. Returns `false` if the task has ended; the
     /// field then does not belong to the handle.
     ///

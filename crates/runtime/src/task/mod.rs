@@ -436,11 +436,11 @@ impl Task {
         }
         // SAFETY: the caller's contract.
         let how = unsafe { (self.header().vtable.run)(self.0) };
-        let header = self.header();
         match how {
-            None if header.state.is_only_running() => self.end_unobserved(),
+            Some(how) => self.end(Some(&how)),
+            None if self.header().state.is_only_running() => self.end_unobserved(),
             None if self.end_for_local_joiner() => {}
-            how => self.end(how.as_ref()),
+            None => self.end(None),
         }
     }
 

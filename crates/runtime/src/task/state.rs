@@ -125,7 +125,17 @@ impl TaskState {
 
     /// Called by the creator of the task, before any other thread knows it.
     pub(crate) fn set_watched(&self) {
-        self.0.fetch_or(WATCHED, Ordering::Relaxed);
+        self.set_unshared(WATCHED);
+    }
+
+    /// [`set_joiner`](Self::set_joiner), called by the creator of the task, before any other thread knows it.
+    pub(crate) fn set_first_joiner(&self) {
+        self.set_unshared(JOINER);
+    }
+
+    fn set_unshared(&self, bit: usize) {
+        let word = self.0.load(Ordering::Relaxed);
+        self.0.store(word | bit, Ordering::Relaxed);
     }
 
     /// Completes and releases the task in one step. Called by the worker if the joiner is one of
@@ -151,7 +161,8 @@ impl TaskState {
 
     /// The first step of the end. Called by the worker.
     pub(crate) fn complete(&self) -> Completed {
-        let before = self.0.fetch_or(COMPLETE, Ordering::AcqRel);
+        // `COMPLETE` is clear: see `set_joiner`.
+        let before = self.0.fetch_add(COMPLETE, Ordering::AcqRel);
         Completed {
             drop_output: before & JOIN_INTEREST == 0,
             wake_joiner: before & JOINER != 0,

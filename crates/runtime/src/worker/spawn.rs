@@ -42,6 +42,19 @@ impl Worker {
         on_shortage: OnShortage,
         f: impl FnOnce() -> T,
     ) -> Task {
+        let task = self.new_task(name, on_shortage, f);
+        self.start(task);
+        task
+    }
+
+    /// The first part of [`spawn`](Self::spawn): the task is in no queue yet.
+    #[inline(always)]
+    pub(crate) fn new_task<T>(
+        &self,
+        name: Option<Name>,
+        on_shortage: OnShortage,
+        f: impl FnOnce() -> T,
+    ) -> Task {
         let task = Task::new(self.ids.next(), name, f);
         if on_shortage != OnShortage::End {
             task.header().on_shortage.set(on_shortage);
@@ -51,6 +64,12 @@ impl Worker {
             trace::attach_child(task);
         }
         self.status.counts.started_stacks.add(1);
+        task
+    }
+
+    /// The second part of [`spawn`](Self::spawn).
+    #[inline(always)]
+    pub(crate) fn start(&self, task: Task) {
         if self.scheduler.is_stopping() {
             cancel(task);
         } else if self.is_alone() {
@@ -60,7 +79,6 @@ impl Worker {
         } else {
             self.push_stealable(task);
         }
-        task
     }
 
     /// Whether the task that is being dropped is cancelled because of a stack shortage.
@@ -147,12 +165,18 @@ impl Worker {
         }
     }
 
-    /// Runs `f`. A task that it wakes gets its turn after the ready ones, and not next.
-    pub(crate) fn waking_last(&self, f: impl FnOnce()) {
+    /// Runs `f`, which reports the end of the running task to its owner. If reports come in quick succession
+    /// and `f` wakes the owner, the ready tasks run before it. It then receives several reports in one turn.
+    pub(crate) fn report_end(&self, f: impl FnOnce()) {
         let was_empty = self.lifo_slot.get().is_none();
         f();
-        if was_empty && let Some(woken) = self.lifo_slot.take() {
-            self.enqueue(woken);
+        if was_empty
+            && !self.ready.is_empty()
+            && let Some(owner) = self.lifo_slot.get()
+            && self.owners_woken.is_quick()
+        {
+            self.lifo_slot.set(None);
+            self.enqueue(owner);
         }
     }
 

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use thalweg_runtime::preempt::NoPark;
 use thalweg_runtime::{
@@ -306,4 +306,46 @@ fn a_set_goes_from_one_to_the_other() {
         };
         assert_eq!(first + other.join().unwrap(), 3);
     });
+}
+
+/// Spawns members on one worker. Returns, for each join, how many members had ended by then.
+fn ended_at_joins(members: usize, member: fn()) -> Vec<usize> {
+    init(Config::with_workers(1)).unwrap().run(move || {
+        let ended = Arc::new(AtomicUsize::new(0));
+        let mut set = JoinSet::new();
+        for _ in 0..members {
+            let ended = ended.clone();
+            set.spawn(move || {
+                member();
+                ended.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        std::iter::from_fn(|| set.join_next())
+            .map(|_| ended.load(Ordering::Relaxed))
+            .collect()
+    })
+}
+
+/// For example, it may kill the others then.
+#[test]
+fn owner_of_members_that_take_long_runs_after_each_of_them() {
+    let ended = ended_at_joins(10, || {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(1) {}
+    });
+    assert_eq!(ended, (1..=10).collect::<Vec<_>>());
+}
+
+/// A slow machine may take long for a short member, so that the owner runs at once.
+#[test]
+#[cfg_attr(miri, ignore = "each member takes long")]
+fn owner_of_short_members_runs_after_several_of_them() {
+    let is_seen = (0..1_000).any(|_| {
+        let ended = ended_at_joins(100, || ());
+        ended
+            .iter()
+            .enumerate()
+            .any(|(joined, &ended)| ended > joined + 10)
+    });
+    assert!(is_seen, "the owner always ran after one member");
 }
