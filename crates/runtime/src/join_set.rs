@@ -6,17 +6,21 @@
 //! 2. A task that ends pushes itself onto a stack of finished tasks, linked by
 //!    [`Header::next`](crate::task::Header): it is in no other queue any more. The owner takes the
 //!    whole stack at once and reverses it.
-//! 3. Instead of the stack's top, the word may hold `EMPTY` or `OWNER_WAITING`. The stack of a
-//!    dropped set is not read any more.
+//! 3. Instead of the stack's top, the word may hold `EMPTY`, `OWNER_WAITING` or `CLOSED`. The owner closes
+//!    the stack before it gives up the handles, and reads it no more.
 //! 4. The `sleeper` belongs to the owner, except while the word is `OWNER_WAITING`: then it belongs
 //!    to the task that replaces that word. An owner that waits by its bare address stays alive
 //!    until [`TaskState::is_released`](crate::task::state::TaskState::is_released) is true for each
 //!    task that it takes.
+//! 5. The stack's memory exists until the owner has closed it and each member was pushed. There are no
+//!    references to count meanwhile: the owner knows how many members it has not taken from the stack,
+//!    and adds their number to `unpushed` after it has closed the stack. A member that finds the stack
+//!    closed subtracts 1 instead of being pushed. Whoever makes `unpushed` 0 frees the stack. An owner that
+//!    closes it first waits until no sleeper is being taken.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::ptr;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -28,7 +32,7 @@ use crate::id::ActorId;
 use crate::join::JoinHandle;
 use crate::reason::JoinError;
 use crate::sections;
-use crate::task::{FinishedStack, JoinWaker, Joiner, OnShortage, Task};
+use crate::task::{FinishedStack, FinishedTasks, JoinWaker, Joiner, OnShortage, Task};
 use crate::wake_reason::WakeReason;
 use crate::worker;
 
@@ -68,20 +72,21 @@ pub struct Joined<T> {
 /// });
 /// ```
 pub struct JoinSet<T> {
-    members: Slab<JoinHandle<T>>,
+    /// Before `members`, because it is dropped first: rule 3.
+    finished: FinishedTasks,
     /// Finished tasks that were taken from the stack, oldest first, linked by
     /// [`Header::next`](crate::task::Header).
     next_finished: Option<Task>,
-    finished: Arc<FinishedStack>,
+    members: Slab<JoinHandle<T>>,
 }
 
 impl<T> JoinSet<T> {
     /// An empty set.
     pub fn new() -> Self {
         Self {
-            members: Slab::new(),
+            finished: FinishedTasks::new(),
             next_finished: None,
-            finished: Arc::default(),
+            members: Slab::new(),
         }
     }
 
@@ -95,7 +100,7 @@ impl<T> JoinSet<T> {
     {
         let worker = worker::current().expect("spawn is for actors; use insert on a thread");
         let task = worker.new_task(None, OnShortage::End, job);
-        task.join_first(Joiner::Set(Arc::clone(&self.finished)));
+        task.join_first(Joiner::Set(self.finished.for_new_member()));
         self.add_member(task, JoinHandle::new(task));
         worker.start(task);
         task.header().id
@@ -107,13 +112,14 @@ impl<T> JoinSet<T> {
     /// If the set has 2^32 members.
     pub fn insert(&mut self, mut handle: JoinHandle<T>) -> ActorId {
         let task = handle.task();
-        let joiner = Joiner::Set(Arc::clone(&self.finished));
+        let stack = self.finished.for_new_member();
         // SAFETY: the slot belongs to the handle, which is ours.
-        let is_registered = handle.reclaim_slot() && unsafe { task.join(joiner, ptr::null()) };
+        let is_registered =
+            handle.reclaim_slot() && unsafe { task.join(Joiner::Set(stack), ptr::null()) };
         self.add_member(task, handle);
         if !is_registered {
             // SAFETY: it has ended, and only this call pushes it.
-            unsafe { self.finished.push(task) };
+            unsafe { FinishedStack::push(stack, task) };
         }
         task.header().id
     }
@@ -239,7 +245,10 @@ impl<T> JoinSet<T> {
 
     /// Detaches all members and empties the set.
     pub fn detach_all(&mut self) {
-        std::mem::take(self).members.clear();
+        // First, by rule 3.
+        self.finished = FinishedTasks::new();
+        self.next_finished = None;
+        self.members.clear();
     }
 }
 

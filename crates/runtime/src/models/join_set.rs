@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
 
+use loom::sync::Mutex;
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
@@ -100,6 +101,65 @@ fn set_is_dropped_while_two_tasks_end() {
             worker.join().unwrap();
         }
         assert!(outputs.iter().all(|dropped| dropped.load(Relaxed) == 1));
+    });
+}
+
+/// Rule 5: the owner waits, and drops its set when it is woken, or before.
+#[test]
+fn set_with_a_waker_is_dropped_while_a_task_ends() {
+    model(|| {
+        let mut set = JoinSet::new();
+        let (output, dropped) = drop_counter();
+        let (task, handle) = new_task(move || output);
+        set.insert(handle);
+        let worker = thread::spawn(move || run(task));
+        let woken = Arc::new(Woken(0.into()));
+        let waker = Waker::from(woken.clone());
+        let polled = set.poll_join_next(&mut Context::from_waker(&waker));
+        let joined = polled.is_ready();
+        drop(polled);
+        set.detach_all();
+        drop(set);
+        worker.join().unwrap();
+        assert!(woken.0.load(Relaxed) <= usize::from(!joined));
+        assert_eq!(dropped.load(Relaxed), 1);
+    });
+}
+
+/// Drops the set when it is woken.
+struct Dropper(Mutex<Option<JoinSet<i32>>>);
+
+impl Wake for Dropper {
+    fn wake(self: Arc<Self>) {
+        let set = self.0.lock().unwrap().take();
+        set.unwrap().detach_all();
+    }
+}
+
+/// Rule 5: the wake-up runs on the thread of the task that ends, before the task is released.
+#[test]
+fn waker_drops_the_set() {
+    model(|| {
+        let mut set = JoinSet::new();
+        let workers = [1, 2].map(|n| {
+            let (task, handle) = new_task(move || n);
+            set.insert(handle);
+            thread::spawn(move || run(task))
+        });
+        let dropper = Arc::new(Dropper(Mutex::new(None)));
+        let waker = Waker::from(dropper.clone());
+        let mut place = dropper.0.lock().unwrap();
+        if set
+            .poll_join_next(&mut Context::from_waker(&waker))
+            .is_pending()
+        {
+            *place = Some(set);
+        }
+        drop(place);
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        assert!(dropper.0.lock().unwrap().is_none());
     });
 }
 

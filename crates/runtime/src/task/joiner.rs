@@ -1,7 +1,7 @@
 //! The joiner: what the end of a task wakes or notifies (`task::state`'s rule 1).
 
 use std::hint::unreachable_unchecked;
-use std::sync::Arc;
+use std::ptr::NonNull;
 use std::task::Waker;
 
 use super::{FinishedStack, Header, Task};
@@ -28,7 +28,8 @@ impl JoinWaker {
 pub(crate) enum Joiner {
     Waker(JoinWaker),
     /// A [`JoinSet`](crate::JoinSet).
-    Set(Arc<FinishedStack>),
+    /// Its memory exists until the task is pushed.
+    Set(NonNull<FinishedStack>),
 }
 
 impl Header {

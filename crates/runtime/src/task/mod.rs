@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 pub(crate) use self::control::RunningTurn;
-pub(crate) use self::finished_stack::FinishedStack;
+pub(crate) use self::finished_stack::{FinishedStack, FinishedTasks};
 pub(crate) use self::joiner::{JoinWaker, Joiner};
 use self::state::TaskState;
 pub use self::turn::{Run, TurnSlot};
@@ -544,7 +544,7 @@ impl Task {
             match unsafe { header.take_joiner() } {
                 Joiner::Waker(waker) => waker.wake(),
                 // SAFETY: the task has ended, and the runtime's reference still exists.
-                Joiner::Set(ends) => unsafe { ends.push(self) },
+                Joiner::Set(stack) => unsafe { FinishedStack::push(stack, self) },
             }
         }
         self.stop_running();

@@ -94,17 +94,7 @@ impl TaskState {
     /// Waits until [`is_released`](Self::is_released) is true, after the task has ended. Its worker needs a
     /// few instructions for that, but its thread may have lost its processor, perhaps to this thread.
     pub(crate) fn wait_for_release(&self) {
-        let mut looks = 0;
-        while !self.is_released() {
-            match looks {
-                // A model continues another thread only then.
-                _ if cfg!(loom) => yield_now(),
-                0..SPINS => spin_loop(),
-                SPINS..SPINS_AND_YIELDS => yield_now(),
-                _ => sleep(Duration::from_micros(20)),
-            }
-            looks = looks.saturating_add(1);
-        }
+        look_until(|| self.is_released());
     }
 
     /// Whether a joiner is the only observer. Called by the worker, which may then read the joiner field if
@@ -217,5 +207,21 @@ impl TaskState {
 
     fn is_unique(&self) -> bool {
         self.0.load(Ordering::Acquire) / REFERENCE == 1
+    }
+}
+
+/// Waits for a condition that another thread makes true within a few instructions, unless it loses its
+/// processor before that.
+pub(super) fn look_until(is_true: impl Fn() -> bool) {
+    let mut looks = 0;
+    while !is_true() {
+        match looks {
+            // A model continues another thread only then.
+            _ if cfg!(loom) => yield_now(),
+            0..SPINS => spin_loop(),
+            SPINS..SPINS_AND_YIELDS => yield_now(),
+            _ => sleep(Duration::from_micros(20)),
+        }
+        looks = looks.saturating_add(1);
     }
 }

@@ -338,7 +338,7 @@ fn owner_of_members_that_take_long_runs_after_each_of_them() {
 
 /// A slow machine may take long for a short member, so that the owner runs at once.
 #[test]
-#[cfg_attr(miri, ignore = "each member takes long")]
+#[cfg_attr(any(miri, thalweg_threads), ignore = "each member takes long")]
 fn owner_of_short_members_runs_after_several_of_them() {
     let is_seen = (0..1_000).any(|_| {
         let ended = ended_at_joins(100, || ());
