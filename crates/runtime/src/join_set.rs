@@ -15,8 +15,8 @@
 //! 5. The stack's memory exists until the owner has closed it and each member was pushed. There are no
 //!    references to count meanwhile: the owner knows how many members it has not taken from the stack,
 //!    and adds their number to `unpushed` after it has closed the stack. A member that finds the stack
-//!    closed subtracts 1 instead of being pushed. Whoever makes `unpushed` 0 frees the stack. An owner that
-//!    closes it first waits until no sleeper is being taken.
+//!    closed subtracts 1 instead of being pushed. The thread that makes `unpushed` 0 frees the stack. Before
+//!    the owner adds, it waits until no sleeper is being taken.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
