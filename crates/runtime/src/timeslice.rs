@@ -118,17 +118,3 @@ impl TimeSlice {
         slice.saturating_sub(Duration::from_nanos(clock::now().saturating_sub(since)))
     }
 }
-
-/// Measures the time between events. Each one takes a clock reading.
-#[derive(Debug, Default)]
-pub(crate) struct Succession {
-    last: Cell<u64>,
-}
-
-impl Succession {
-    /// Records an event. Returns whether the one before was less than [`SHORT_NS`] ago.
-    pub(crate) fn is_quick(&self) -> bool {
-        let now = clock::now();
-        now.saturating_sub(self.last.replace(now)) < SHORT_NS
-    }
-}

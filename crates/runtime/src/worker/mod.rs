@@ -52,7 +52,7 @@ use crate::stack::overflow::{self, AlternateStack, Name};
 use crate::stall::{WatchedWorker, WorkerStatus};
 use crate::task::blocks::Blocks;
 use crate::task::{Phase, Task};
-use crate::timeslice::{Succession, TimeSlice};
+use crate::timeslice::TimeSlice;
 use crate::wheel::Wheel;
 
 /// The number of ticks after which the worker looks for unstarted tasks although started tasks
@@ -83,8 +83,8 @@ pub(crate) struct Worker {
     /// The task that was woken last, or the first spawned task in reserve (`scheduler`'s rule 2).
     lifo_slot: Cell<Option<Task>>,
     lifo_in_a_row: Cell<u32>,
-    /// The wake-ups by [`report_end`](Self::report_end).
-    owners_woken: Succession,
+    /// When [`report_end`](Self::report_end) last woke an owner while other tasks were ready.
+    owner_woken_at: Cell<u64>,
     /// The number of unstarted tasks to run before started tasks get ticks again.
     unstarted_left: Cell<u32>,
     /// Until this time unstarted tasks go first, because the previous task used its whole slice. 0
@@ -229,7 +229,7 @@ impl Worker {
             running: Cell::new(None),
             lifo_slot: Cell::new(None),
             lifo_in_a_row: Cell::new(0),
-            owners_woken: Succession::default(),
+            owner_woken_at: Cell::new(0),
             unstarted_left: Cell::new(0),
             unstarted_until: Cell::new(0),
             quick_ticks: Cell::new(0),

@@ -1,10 +1,16 @@
 //! Where a new or woken task waits until its worker runs it.
 
+use thalweg_queue::clock;
+
 use super::{MAX_LIFO_IN_A_ROW, Worker, trace};
 use crate::id::ActorId;
 use crate::scheduler::cancel;
 use crate::stack::overflow::Name;
 use crate::task::{OnShortage, Phase, Task};
+
+/// Owners that are woken at shorter intervals have members that end in quick succession. A member that takes
+/// longer costs more than a turn of its owner.
+const QUICK_NS: u64 = 20_000;
 
 impl Worker {
     /// Queues a task that does not run next.
@@ -173,11 +179,17 @@ impl Worker {
         if was_empty
             && !self.ready.is_empty()
             && let Some(owner) = self.lifo_slot.get()
-            && self.owners_woken.is_quick()
+            && self.reports_are_quick()
         {
             self.lifo_slot.set(None);
             self.enqueue(owner);
         }
+    }
+
+    /// Records that an owner was woken. Returns whether the one before was woken less than [`QUICK_NS`] ago.
+    fn reports_are_quick(&self) -> bool {
+        let now = clock::now();
+        now.saturating_sub(self.owner_woken_at.replace(now)) < QUICK_NS
     }
 
     /// Marks the task as woken. Returns `false` if it was not parked.

@@ -326,7 +326,7 @@ fn ended_at_joins(members: usize, member: fn()) -> Vec<usize> {
     })
 }
 
-/// For example, it may kill the others then.
+/// The owner may want to kill the others.
 #[test]
 fn owner_of_members_that_take_long_runs_after_each_of_them() {
     let ended = ended_at_joins(10, || {
