@@ -234,11 +234,18 @@ def test_arrow_stream_of_closed_stream_is_empty(service: Conformance) -> None:
 def test_arrow_stream_refuses_half_read_stream_and_type_without_column(
     service: Conformance,
 ) -> None:
-    stream = service.samples(10)
-    next(stream)
+    stream = service.samples(5_000)
+    # A batch may hold a single record, and then no part of it is left to read.
+    left = 5_000
+    for _ in stream:
+        left -= 1
+        try:
+            stream.__arrow_c_stream__()
+        except thalweg.BadArgument:
+            break
     with pytest.raises(thalweg.BadArgument, match="read as objects"):
         pyarrow.table(stream)
-    assert len(list(stream)) == 9
+    assert len(list(stream)) == left
     with pytest.raises(TypeError, match="Arrow has no column of ShapeCircle"):
         service.shapes(10).__arrow_c_stream__()
 
