@@ -422,6 +422,11 @@ fn changes_are_delivered_only_to_the_monitoring_incarnation() {
         watcher.call(Watch).unwrap();
         watcher.call(Panic).unwrap_err();
         let group = groups::of_actors::<Member>("group").unwrap();
+        // The member that the panicked incarnation started may not have ended yet.
+        let monitor = group.monitor();
+        for _ in monitor.members() {
+            assert!(monitor.recv().unwrap().is_leave());
+        }
         let member = start(Member);
         group.join(&member).unwrap();
         watcher.call(Ping).unwrap();
