@@ -153,34 +153,42 @@ fn range(line: &str) -> Option<(usize, usize)> {
     Some((number(low)?, number(high)?))
 }
 
+/// Counts mappings in a child: other tests of this process map memory meanwhile.
 #[cfg(target_os = "linux")]
-fn many_with_light_guards(count: usize) {
+fn many_with_light_guards(name: &str, count: usize) {
     if Guards::probed() != Guards::Light {
         return;
     }
-    let before = super::mappings();
-    let mut magazine = Magazine::new(Depot::apart(SIZE, Guards::Light, 0));
-    let stacks: Vec<_> = (0..count)
-        .map(|_| magazine.take().expect("a stack"))
-        .collect();
-    for stack in stacks.iter().step_by(stacks.len() / 100) {
-        touch(stack, [1, 10_000]);
-    }
-    // Other tests of this process map memory meanwhile. Heavy guards would need two mappings each.
-    let more = super::mappings().saturating_sub(before);
-    assert!(more < 200, "{more} mappings for {count} stacks");
-    println!("{count} stacks: {more} mappings");
+    let ended = in_child(name, || {
+        let before = super::mappings();
+        let mut magazine = Magazine::new(Depot::apart(SIZE, Guards::Light, 0));
+        let stacks: Vec<_> = (0..count)
+            .map(|_| magazine.take().expect("a stack"))
+            .collect();
+        for stack in stacks.iter().step_by(stacks.len() / 100) {
+            touch(stack, [1, 10_000]);
+        }
+        let more = super::mappings().saturating_sub(before);
+        println!("{count} stacks: {more} mappings");
+        // Heavy guards would need two mappings each.
+        assert!(more < 200, "too many mappings");
+        println!("few enough");
+        std::process::exit(0);
+    });
+    assert!(ended.stdout.contains("few enough"), "{ended:?}");
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn hundred_thousand_stacks_are_a_few_mappings() {
-    many_with_light_guards(100_000);
+    let name = "guarding::hundred_thousand_stacks_are_a_few_mappings";
+    many_with_light_guards(name, 100_000);
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 #[ignore = "a second, and 64 GB of address space"]
 fn million_stacks_are_a_few_mappings() {
-    many_with_light_guards(1_000_000);
+    let name = "guarding::million_stacks_are_a_few_mappings";
+    many_with_light_guards(name, 1_000_000);
 }
