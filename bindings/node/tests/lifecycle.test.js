@@ -207,10 +207,10 @@ test('timers_run_under_a_flood_of_calls_and_records', { skip }, async (context) 
     assert.equal(ended.code, 0, ended.stderr);
     const { idle, late, calls } = JSON.parse(ended.stdout);
     context.diagnostic(`p99 of a 10 ms timer: idle ${idle} ms late, flooded ${late} ms`);
-    assert.ok(calls > 10_000, String(calls));
-    if (late <= idle + 10) {
+    // Fewer calls are no flood.
+    if (calls > 10_000 && late <= idle + 10) {
       break;
     }
-    assert.ok(attempt < 8, `${late} ms, idle ${idle} ms`);
+    assert.ok(attempt < 8, `${late} ms, idle ${idle} ms, ${calls} calls`);
   }
 });
