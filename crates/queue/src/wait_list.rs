@@ -368,7 +368,8 @@ impl WaitList {
         }
         if home != 0 {
             self.home.store(0, Ordering::Relaxed);
-            list.home_threshold = (list.home_threshold * 2).min(MAX_HOME_THRESHOLD);
+            let doubled = list.home_threshold.saturating_mul(2);
+            list.home_threshold = doubled.min(MAX_HOME_THRESHOLD);
             return true;
         }
         list.consecutive_arms = list.consecutive_arms.saturating_add(1);
@@ -457,5 +458,37 @@ impl WaitList {
             parks: self.parks.load(Ordering::Relaxed),
             parked_ns: self.parked_ns.load(Ordering::Relaxed),
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{MAX_HOME_THRESHOLD, WaitList, WaiterKind};
+    use crate::barrier;
+    use crate::sync::{Ordering, lock};
+    use crate::this_thread::this_thread;
+    use std::task::Waker;
+    use std::thread;
+
+    fn arm_and_disarm(list: &WaitList) {
+        let ticket = list.arm(WaiterKind::Task, Waker::noop().clone(), 0);
+        assert!(list.disarm(WaiterKind::Task, ticket));
+    }
+
+    #[test]
+    fn each_revocation_doubles_the_threshold_up_to_its_maximum() {
+        if !barrier::is_asymmetric() {
+            return;
+        }
+        let list = WaitList::new();
+        for _ in 0..14 {
+            while list.home.load(Ordering::Relaxed) == 0 {
+                arm_and_disarm(&list);
+            }
+            assert_eq!(list.home.load(Ordering::Relaxed), this_thread());
+            thread::scope(|scope| scope.spawn(|| arm_and_disarm(&list)).join().unwrap());
+            assert_eq!(list.home.load(Ordering::Relaxed), 0);
+        }
+        assert_eq!(lock(&list.list).home_threshold, MAX_HOME_THRESHOLD);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, Once};
 use std::thread::JoinHandle;
@@ -52,7 +53,8 @@ fn abort_what_hangs() {
         std::thread::sleep(Duration::from_secs(1));
         for (name, since) in RUNNING.lock().unwrap().iter() {
             if since.elapsed() > limit {
-                eprintln!("{name} hangs");
+                // `eprintln!` would write to the test's captured output, which the abort loses.
+                let _ = writeln!(std::io::stderr(), "{name} hangs");
                 std::process::abort();
             }
         }
