@@ -250,7 +250,7 @@ impl WaitList {
 
     /// Rule 7: the woken thread is slow, so that one heavy barrier costs less than the fences.
     fn count_waking_publish(&self, word: usize) {
-        let publishes = self.idle_publishes.load(Ordering::Relaxed) + 1;
+        let publishes = self.idle_publishes.load(Ordering::Relaxed).wrapping_add(1);
         self.idle_publishes.store(publishes, Ordering::Relaxed);
         if publishes >= SLOW_WAKEUP_PUBLISHES && barrier::is_asymmetric() {
             self.idle_publishes.store(0, Ordering::Relaxed);
@@ -265,7 +265,7 @@ impl WaitList {
     }
 
     fn count_idle_publish(&self) {
-        let idle_publishes = self.idle_publishes.load(Ordering::Relaxed) + 1;
+        let idle_publishes = self.idle_publishes.load(Ordering::Relaxed).wrapping_add(1);
         self.idle_publishes.store(idle_publishes, Ordering::Relaxed);
         if idle_publishes >= BUSY as u32 && barrier::is_asymmetric() {
             self.idle_publishes.store(0, Ordering::Relaxed);
