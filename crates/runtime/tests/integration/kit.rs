@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::fmt::Debug;
+use std::io::Write as _;
 use std::str::FromStr;
 use std::sync::Once;
 use std::time::Duration;
@@ -56,7 +57,8 @@ pub fn setting<T: FromStr<Err: Debug>>(name: &str, default: T) -> T {
 pub fn one_seed(seed: u64, test: impl FnOnce(u64)) {
     let slow = spawn(move || {
         sleep(Duration::from_secs(60));
-        eprintln!("seed {seed} hangs");
+        // `eprintln!` would write to the test's captured output, which the abort loses.
+        let _ = writeln!(std::io::stderr(), "seed {seed} hangs");
         std::process::abort();
     });
     test(seed);
