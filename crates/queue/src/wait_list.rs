@@ -124,7 +124,8 @@ const _: () = assert!(size_of::<crate::CachePadded<WaitList>>() == 128);
 #[repr(C)]
 pub(crate) struct WaitList {
     /// Publishes that found FENCED but no waiter, or a woken thread on its way, since a waiter last
-    /// armed. Two concurrent ones may count as one.
+    /// armed. Two concurrent ones may count as one. Without the heavy barrier, only a waiter that arms
+    /// resets it, so it may wrap.
     idle_publishes: AtomicU32,
     /// All tickets below this one (modulo 2^32) were taken out of the list. Written under its lock.
     /// It lags behind if waiters disarm.

@@ -227,14 +227,16 @@ fn thread_runs_a_brief_method_of_an_idle_service() {
             None => assert_eq!(added.wait(), Ok(sum)),
         }
     }
-    // The turn of the first call may not have ended when the next one was made, which then runs in
+    // The turn of the first call may not have ended when the next one was made. That one then runs in
     // the actor, too.
     let places: Vec<_> = setup.places.try_iter().collect();
     assert_eq!(places.len(), 100);
-    let on_this_thread = places.iter().filter(|place| **place == (here, false));
-    let on_this_thread = on_this_thread.count();
-    assert!(on_this_thread > 0, "all of them ran in the actor");
-    assert!(ended_at_once >= on_this_thread);
+    let ran_here = places
+        .iter()
+        .filter(|&&place| place == (here, false))
+        .count();
+    assert!(ran_here > 0, "all of them ran in the actor");
+    assert!(ended_at_once >= ran_here);
 }
 
 #[test]
